@@ -1,0 +1,37 @@
+# `make run` and `make test` set everything up by themselves: Python 3.11+ is all they need.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test lint bench lock clean
+
+run: .venv/ready
+	$(BIN)/cosmo run
+
+test: .venv/ready
+	$(BIN)/python -m pytest
+
+lint: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/world.py
+
+.venv/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "cosmo needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The lock names versions only, no host, for every platform and Python that we support.
+lock: .venv/ready
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --upgrade \
+	  --no-emit-index-url --no-header --quiet -o requirements.lock
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis cosmo-run
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,5 @@
+"""`python -m cosmo` is `cosmo`."""
+
+from cosmo.cli.main import main
+
+main()

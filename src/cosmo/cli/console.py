@@ -1,0 +1,57 @@
+"""What people see: progress on the error stream, tables and notes on the output."""
+
+import math
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from cosmo.control.simulate import ShareDone
+from cosmo.measure import METRICS, Interval
+from cosmo.scenario import load
+from cosmo.workload import episode
+from cosmo.world import Worlds
+
+notes = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress(text: str) -> Iterator[ShareDone]:
+    """A bar on the error stream, if a person is watching."""
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=notes, transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(text, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def compile_engine() -> None:
+    """Have the engine's machine code ready; says so if that takes a while (once a machine)."""
+    notice = threading.Timer(2.0, notes.print, ["compiling the engine, once on this machine …"])
+    notice.daemon = True
+    notice.start()
+    try:
+        scenario = load("paper", ["episode.window_ms=1", "episode.warmup_ms=0"])
+        Worlds(scenario, [episode(scenario, 0, 0)]).advance()
+    finally:
+        notice.cancel()
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Rounded, or a dash where there is nothing."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def metrics_table(title: str, metrics: Mapping[str, Interval]) -> Table:
+    """Every metric with its interval and its meaning."""
+    table = Table("metric", title=title, title_justify="left", title_style="bold", box=SIMPLE)
+    table.add_column("mean", justify="right")
+    table.add_column("± 95 %", justify="right")
+    table.add_column("what it is")
+    for name, value in metrics.items():
+        table.add_row(name, number(value.mean, 4), number(value.ci95, 4), METRICS[name])
+    return table

@@ -1,0 +1,53 @@
+"""The `cosmo` command: gathers the commands and turns what went wrong into one line."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import cosmo
+from cosmo.cli import methods, run, scenario, simulate, workload
+from cosmo.errors import InputError
+
+app = typer.Typer(
+    name="cosmo",
+    help="Status updating and selective offloading at the network edge.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("run")(run.run)
+app.command("simulate")(simulate.simulate)
+app.command("workload")(workload.workload)
+app.command("methods")(methods.methods)
+app.add_typer(scenario.app, name="scenario")
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"cosmo {cosmo.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run a command. Exit codes: 0 done, 2 bad input, 130 interrupted."""
+    try:
+        code = app(standalone_mode=False)
+    except InputError as error:
+        _fail(str(error), 2)
+    except typer.TyperException as error:
+        _fail(error.format_message().replace("\n", " "), 2)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("interrupted, nothing was left half-written", 130)
+    except BrokenPipeError:
+        sys.exit(141)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"cosmo: {message}", err=True)
+    sys.exit(code)

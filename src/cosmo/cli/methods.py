@@ -1,0 +1,37 @@
+"""`cosmo methods`: the registry, one line each."""
+
+import json
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cosmo.cli.options import JsonOption
+from cosmo.control import METHODS
+from cosmo.control.registry import parameters_of
+
+
+def methods(as_json: JsonOption = False) -> None:
+    """List the methods that can be played."""
+    rows = [
+        {
+            "method": name,
+            "summary": kind.summary(),
+            "update_dimensions": kind.carries,
+            "deployable": not kind.privileged,
+            "parameters": {
+                parameter.name: parameter.default for parameter in parameters_of(kind).values()
+            },
+        }
+        for name, kind in METHODS.items()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    table = Table("method", "what it does", "parameters", box=None, pad_edge=False)
+    for row in rows:
+        parameters = row["parameters"]
+        assert isinstance(parameters, dict)
+        shown = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        table.add_row(str(row["method"]), str(row["summary"]), shown)
+    Console().print(table)

@@ -1,0 +1,52 @@
+"""Options that several commands share, and how they become a scenario."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosmo.errors import InputError
+from cosmo.scenario import Scenario, load
+
+ScenarioOption = Annotated[
+    str, typer.Option("--scenario", "-s", help="A preset's name or a TOML file.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Set a field of the scenario, e.g. workload.rate=220. Repeatable."),
+]
+ArrivalsOption = Annotated[
+    str | None, typer.Option(help="deterministic, poisson or bursty (workload.arrivals).")
+]
+RateOption = Annotated[str | None, typer.Option(help="Tasks/s in each cell (workload.rate).")]
+SeedOption = Annotated[int, typer.Option(help="Seed of the run.")]
+EpisodesOption = Annotated[int, typer.Option(help="How many episodes to play.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")]
+
+
+def chosen_scenario(
+    source: str, settings: list[str] | None, arrivals: str | None, rate: str | None
+) -> Scenario:
+    """The scenario that the options describe."""
+    shorthand = [
+        f"workload.{name}={value}"
+        for name, value in (("arrivals", arrivals), ("rate", rate))
+        if value is not None
+    ]
+    return load(source, [*(settings or []), *shorthand])
+
+
+def check_run(seed: int, episodes: int) -> None:
+    """Refuse what no run can have."""
+    if seed < 0:
+        raise InputError(f"--seed = {seed}: must be 0 or greater")
+    if not 1 <= episodes <= 1_000_000:
+        raise InputError(f"--episodes = {episodes}: must be from 1 to 1000000")
+
+
+def check_output(path: Path, suffixes: tuple[str, ...]) -> None:
+    """Refuse an output that could not be written, before the work and not after it."""
+    if path.suffix not in suffixes:
+        raise InputError(f"'{path}': must end in {' or '.join(suffixes)}")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"'{path}': must be a file in an existing folder")

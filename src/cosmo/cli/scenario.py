@@ -1,0 +1,42 @@
+"""`cosmo scenario`: list the presets, show a scenario in full, check a file."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cosmo.cli.options import JsonOption, SetOption
+from cosmo.scenario import dump, load, preset_names
+
+app = typer.Typer(help="List, show and check scenarios.")
+
+
+@app.command("list")
+def list_presets() -> None:
+    """List the presets."""
+    table = Table("scenario", "what it is", box=None, pad_edge=False)
+    for name in preset_names():
+        table.add_row(name, load(name).description)
+    Console().print(table)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="A preset's name or a TOML file.")],
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a scenario with all its fields, as TOML or JSON."""
+    scenario = load(name, settings or [])
+    typer.echo(scenario.model_dump_json(indent=2) if as_json else dump(scenario))
+
+
+@app.command()
+def check(
+    file: Annotated[str, typer.Argument(help="A TOML file or a preset's name.")],
+    settings: SetOption = None,
+) -> None:
+    """Check a scenario; a mistake is named in one line."""
+    scenario = load(file, settings or [])
+    typer.echo(f"{file}: fine ({scenario.en.count} EN, {scenario.sn.count} SN)")

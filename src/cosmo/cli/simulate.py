@@ -1,0 +1,104 @@
+"""`cosmo simulate`: one method on one scenario, no training."""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from cosmo.cli.console import compile_engine, metrics_table, notes, progress
+from cosmo.cli.options import (
+    ArrivalsOption,
+    EpisodesOption,
+    JsonOption,
+    RateOption,
+    ScenarioOption,
+    SeedOption,
+    SetOption,
+    check_output,
+    check_run,
+    chosen_scenario,
+)
+from cosmo.control import Simulation, method
+from cosmo.control import simulate as play_episodes
+from cosmo.files import write_table
+from cosmo.measure import fluid_bound, mean_bound, task_table
+from cosmo.scenario import Scenario
+from cosmo.workload import read_trace
+
+
+def simulate(
+    method_name: Annotated[
+        str,
+        typer.Option(
+            "--method", "-m", help="A method's name (see `cosmo methods`) or file.py:Class."
+        ),
+    ],
+    scenario_name: ScenarioOption = "paper",
+    arrivals: ArrivalsOption = None,
+    rate: RateOption = None,
+    settings: SetOption = None,
+    seed: SeedOption = 0,
+    episodes: EpisodesOption = 1,
+    trace: Annotated[
+        Path | None, typer.Option(help="Take the tasks from this CSV or Parquet file.")
+    ] = None,
+    tasks_out: Annotated[
+        Path | None, typer.Option(help="Write one row per task to this CSV or Parquet file.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a method on a scenario and print its metrics."""
+    scenario = chosen_scenario(scenario_name, settings, arrivals, rate)
+    check_run(seed, episodes)
+    chosen = method(method_name)
+    if tasks_out is not None:
+        check_output(tasks_out, (".csv", ".parquet"))
+    tasks = None if trace is None else read_trace(trace, scenario)
+    compile_engine()
+    with progress(f"{scenario.name}, {method_name}") as share_done:
+        result = play_episodes(scenario, chosen, seed, episodes, tasks, share_done)
+    if tasks_out is not None:
+        table = task_table(result.outcomes, scenario.en.count, scenario.sn.count)
+        write_table(tasks_out, table)
+    if as_json:
+        typer.echo(json.dumps(_document(scenario, method_name, seed, result, trace), indent=2))
+        return
+    load = f"trace {trace}" if trace else f"{scenario.workload.arrivals}, {_load(scenario)}"
+    title = f"{method_name} on {scenario.name} ({load}), seed {seed}, {episodes} episode(s)"
+    Console().print(metrics_table(title, result.metrics))
+    undecided = sum(int((outcome.action < 0).sum()) for outcome in result.outcomes)
+    if undecided:
+        total = sum(len(outcome.tasks) for outcome in result.outcomes)
+        notes.print(f"{undecided} of {total} tasks did not reach their EN in time (R4, R7)")
+    if tasks_out is not None:
+        notes.print(f"wrote {tasks_out}", soft_wrap=True)
+
+
+def _load(scenario: Scenario) -> str:
+    return f"{scenario.workload.rate:g} tasks/s"
+
+
+def _document(
+    scenario: Scenario, method_name: str, seed: int, result: Simulation, trace: Path | None
+) -> dict[str, object]:
+    return {
+        "scenario": scenario.name,
+        "arrivals": None if trace else scenario.workload.arrivals,
+        "rate": None if trace else scenario.workload.rate,
+        "trace": None if trace is None else str(trace),
+        "method": method_name,
+        "seed": seed,
+        "episodes": len(result.episodes),
+        "metrics": {
+            name: {"mean": _json_number(value.mean), "ci95": _json_number(value.ci95)}
+            for name, value in result.metrics.items()
+        },
+        "bounds": None if trace else {"mean": mean_bound(scenario), "fluid": fluid_bound(scenario)},
+    }
+
+
+def _json_number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,33 @@
+"""Uniformly random decisions: the floor of every comparison, and a workout for the world."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control.method import Dispatcher, Method, Setting
+from cosmo.seeds import Purpose
+from cosmo.world import DispatchObservation
+
+
+class Random(Method):
+    """Decides at random, all actions alike."""
+
+    def dispatcher(self, setting: Setting) -> Dispatcher:
+        """Draws of its own for every world."""
+        return RandomDispatcher(setting)
+
+
+class RandomDispatcher:
+    """Draws once for each task of a world, so that the order of decisions does not matter."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._random = setting.random(Purpose.DISPATCHER)
+        self._actions = setting.scenario.sn.count + 2
+        self._drawn = np.empty((len(self._random), 0), np.int64)
+
+    def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
+        """The draw of each task."""
+        while len(tasks) and tasks.task.max() >= self._drawn.shape[1]:
+            more = max(1024, self._drawn.shape[1])
+            drawn = [random.integers(0, self._actions, more) for random in self._random]
+            self._drawn = np.concatenate([self._drawn, np.stack(drawn)], axis=1)
+        return self._drawn[tasks.world, tasks.task]

@@ -1,0 +1,60 @@
+"""One method on one scenario: episodes, outcomes, metrics."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cosmo.control.method import Method
+from cosmo.control.play import play
+from cosmo.measure import Interval, episode_metrics, summary
+from cosmo.scenario import Scenario
+from cosmo.workload import Tasks, episode, from_tasks
+from cosmo.world import Outcome
+
+_SIDE_BY_SIDE = 64  # worlds in a batch: enough to share the cost of a call, few enough for caches
+
+# Is told what share of the work is done.
+ShareDone = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Finished episodes of one method; episodes are the replications of the intervals."""
+
+    outcomes: list[Outcome]
+    episodes: list[dict[str, float]]
+
+    @property
+    def metrics(self) -> dict[str, Interval]:
+        """Mean and 95 % half-width of every metric over the episodes."""
+        return summary(self.episodes)
+
+
+def simulate(
+    scenario: Scenario,
+    method: Method,
+    seed: int = 0,
+    episodes: int = 1,
+    tasks: Tasks | None = None,
+    share_done: ShareDone | None = None,
+) -> Simulation:
+    """Play `episodes` episodes of run `seed`; with `tasks` given, each has these very tasks."""
+    outcomes: list[Outcome] = []
+    for first in range(0, episodes, _SIDE_BY_SIDE):
+        numbers = range(first, min(first + _SIDE_BY_SIDE, episodes))
+        batch = [
+            episode(scenario, seed, number)
+            if tasks is None
+            else from_tasks(scenario, tasks, seed, number)
+            for number in numbers
+        ]
+        total = sum(len(each.tasks) for each in batch)
+
+        def report(generated: int, done: int = first, size: int = len(batch), total: int = total):  # type: ignore[no-untyped-def]
+            if share_done is not None:
+                share_done((done + size * generated / max(total, 1)) / episodes)
+
+        outcomes += play(scenario, method, batch, seed, numbers, report)
+    if share_done is not None:
+        share_done(1.0)
+    metrics = [episode_metrics(scenario, outcome, method.carries) for outcome in outcomes]
+    return Simulation(outcomes, metrics)

@@ -1,0 +1,51 @@
+"""Files that are either whole or not there: written under another name, then renamed."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars
+
+from cosmo.errors import InputError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its name if the block succeeds, else vanishes."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or Path())
+    except OSError as error:
+        raise InputError(f"'{path}': cannot be written ({error.strerror})") from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InputError(f"'{path}': cannot be written ({error.strerror})") from None
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def table_format(path: Path) -> str:
+    """`csv` or `parquet`, by suffix."""
+    if path.suffix not in (".csv", ".parquet"):
+        raise InputError(f"'{path}': must end in .csv or .parquet")
+    return path.suffix[1:]
+
+
+def write_table(path: Path, table: polars.DataFrame) -> None:
+    """Write a table as CSV or Parquet, by suffix."""
+    kind = table_format(path)
+    with whole_file(path) as temporary:
+        if kind == "csv":
+            table.write_csv(temporary)
+        else:
+            table.write_parquet(temporary)

@@ -1,0 +1,26 @@
+"""How good it was: outcome labels, utility, the oracle, metrics, bounds and intervals."""
+
+from cosmo.measure.bounds import fluid_bound, mean_bound
+from cosmo.measure.metrics import METRICS, episode_metrics, rejection_quota
+from cosmo.measure.oracle import best_action
+from cosmo.measure.outcomes import OUTCOME_NAMES, action_names, delays_ms, task_table
+from cosmo.measure.statistics import Interval, interval, summary
+from cosmo.measure.utility import task_utility, update_cost
+
+__all__ = [
+    "METRICS",
+    "OUTCOME_NAMES",
+    "Interval",
+    "action_names",
+    "best_action",
+    "delays_ms",
+    "episode_metrics",
+    "fluid_bound",
+    "interval",
+    "mean_bound",
+    "rejection_quota",
+    "summary",
+    "task_table",
+    "task_utility",
+    "update_cost",
+]

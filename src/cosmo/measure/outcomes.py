@@ -1,0 +1,52 @@
+"""Names of the outcomes and actions of a task, and the tables people read."""
+
+import numpy as np
+import polars
+
+from cosmo.world import Outcome
+from cosmo.world.records import FN, FP, NO_ACTION, PENDING, TN, TP, UNDECIDED
+
+OUTCOME_NAMES = {PENDING: "pending", TP: "TP", FP: "FP", TN: "TN", FN: "FN", UNDECIDED: "none"}
+
+
+def action_names(sns: int) -> dict[int, str]:
+    """What an action is called; SNs are numbered from 1 where there are several."""
+    offload = {1: "offload"} if sns == 1 else {s: f"offload:{s}" for s in range(1, sns + 1)}
+    return {NO_ACTION: "none", 0: "local", **offload, sns + 1: "reject"}
+
+
+def delays_ms(outcome: Outcome) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """From generation to the final outcome, of tasks that the EN accepted; NaN for others."""
+    accepted = (outcome.outcome == TP) | (outcome.outcome == FP)
+    return np.where(accepted, outcome.finished_ms - outcome.tasks.time_ms, np.nan)
+
+
+def task_table(outcomes: list[Outcome], ens: int, sns: int) -> polars.DataFrame:
+    """One row per task; columns `en` and `episode` are there where there are several."""
+    frames = []
+    for number, outcome in enumerate(outcomes):
+        tasks = outcome.tasks
+        columns = {
+            "task": np.arange(len(tasks)),
+            "ue": tasks.ue,
+            "action": _named(outcome.action, action_names(sns)),
+            "outcome": _named(outcome.outcome, OUTCOME_NAMES),
+            "generated_ms": tasks.time_ms,
+            "decided_ms": outcome.decided_ms,
+            "finished_ms": outcome.finished_ms,
+            "delay_ms": delays_ms(outcome),
+            "deadline_ms": tasks.deadline_ms,
+        }
+        if ens > 1:
+            columns["en"] = tasks.en
+        if len(outcomes) > 1:
+            columns["episode"] = np.full(len(tasks), number)
+        frames.append(polars.DataFrame(columns, nan_to_null=True))
+    return polars.concat(frames)
+
+
+def _named(codes: np.ndarray, names: dict[int, str]) -> polars.Series:
+    # Strings are made once a name, not once a task.
+    first = min(names)
+    table = polars.Series([names.get(code, "") for code in range(first, max(names) + 1)])
+    return table.gather(codes.astype(np.int64) - first)

@@ -1,0 +1,266 @@
+"""What the world is, as immutable, validated data. The numbers live in `presets/*.toml`.
+
+A value of a node may be one number for all nodes of that kind or a list with one number a node; a
+value of a link may be one number or a table with a row an EN and a column an SN.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[Finite, Field(gt=0)]
+NotNegative = Annotated[Finite, Field(ge=0)]
+Share = Annotated[Finite, Field(gt=0, le=1)]
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Range = tuple[Positive, Positive]
+PerNode = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
+PerNodeCount = Count | Annotated[tuple[Count, ...], Field(min_length=1)]
+PerLink = Positive | Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
+
+Arrivals = Literal["deterministic", "poisson", "bursty"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _ordered(name: str, bounds: tuple[float, float]) -> None:
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"{name} = {list(bounds)}: must be [lowest, highest]")
+
+
+class Episode(_Part):
+    """The time that is simulated and the part of it that is measured (R2, R4, R17)."""
+
+    window_ms: Annotated[Positive, Field(le=1e9)]
+    warmup_ms: NotNegative
+    undecided_after_ms: NotNegative
+
+    @model_validator(mode="after")
+    def _warmup_inside(self) -> Self:
+        if self.warmup_ms >= self.window_ms:
+            raise ValueError(
+                f"warmup_ms = {self.warmup_ms:g}: must be less than window_ms = {self.window_ms:g}"
+            )
+        return self
+
+
+class Burst(_Part):
+    """Two-state modulated Poisson: rates in proportion to `weights`, exponential dwell times."""
+
+    weights: tuple[NotNegative, NotNegative]
+    dwell_ms: tuple[Positive, Positive]
+
+    @model_validator(mode="after")
+    def _some_load(self) -> Self:
+        if sum(self.weights) == 0:
+            raise ValueError("weights = [0, 0]: must not both be 0")
+        return self
+
+
+class Deadline(_Part):
+    """R3."""
+
+    factor: Positive
+    slack_ms: tuple[NotNegative, NotNegative]
+    clip_ms: Range
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _ordered("slack_ms", self.slack_ms)
+        _ordered("clip_ms", self.clip_ms)
+        return self
+
+
+class Workload(_Part):
+    """Tasks of each EN's cell (R2, R3); `rate` is the mean number a second in one cell."""
+
+    arrivals: Arrivals
+    rate: Annotated[Positive, Field(le=1e6)]
+    rates_of_interest: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    input_bytes: Range
+    cycles: Range
+    burst: Burst
+    deadline: Deadline
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _ordered("input_bytes", self.input_bytes)
+        _ordered("cycles", self.cycles)
+        return self
+
+
+class Background(_Part):
+    """Load at each SN that no EN sees: two-state modulated Poisson; rates of 0 mean none."""
+
+    rates: tuple[NotNegative, NotNegative]
+    dwell_ms: tuple[Positive, Positive]
+
+
+class Access(_Part):
+    """The channel that the UEs of a cell share (R6, R8)."""
+
+    rate_mbps: Positive
+    overhead_ms: NotNegative
+    contention_ms: NotNegative
+    throughput_weight: Share
+
+
+class Mobility(_Part):
+    """The UEs of a cell (R7). A heading of 0 degrees leads straight through the EN."""
+
+    distances_m: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
+    headings_deg: Annotated[tuple[Finite, ...], Field(min_length=1)]
+    speed_m_per_s: NotNegative
+    radius_m: Positive
+    at_edge: Literal["leave", "turn"]
+    residual_cap_ms: Positive
+
+    @model_validator(mode="after")
+    def _one_heading_each(self) -> Self:
+        if len(self.headings_deg) != len(self.distances_m):
+            raise ValueError(
+                f"headings_deg = {list(self.headings_deg)}: must have {len(self.distances_m)} "
+                "entries, as distances_m has"
+            )
+        return self
+
+
+class Nodes(_Part):
+    """A kind of node (R9 to R11)."""
+
+    count: Annotated[Count, Field(le=30)]
+    slots: PerNodeCount
+    cycles_per_ms: PerNode
+    storage_bytes: PerNode
+    queue_capacity: PerNodeCount
+
+    @model_validator(mode="after")
+    def _one_value_each(self) -> Self:
+        for name in ("slots", "cycles_per_ms", "storage_bytes", "queue_capacity"):
+            value = getattr(self, name)
+            if isinstance(value, tuple) and len(value) != self.count:
+                raise ValueError(
+                    f"{name} = {list(value)}: must be one number or a list of {self.count}"
+                )
+        return self
+
+
+class Backhaul(_Part):
+    """The links between ENs and SNs (R13)."""
+
+    up_mbps: PerLink
+    down_mbps: PerLink
+    hops: Annotated[Count, Field(le=100)]
+    hop_delay_ms: NotNegative
+    packet_bytes: Positive
+    result_bytes: Positive
+
+
+class Fading(_Part):
+    """Link rates that change: every `period_ms` a factor is drawn from `factors`, for each link and
+    direction on its own. Factors of [1, 1] mean constant rates.
+    """
+
+    period_ms: Positive
+    factors: Range
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _ordered("factors", self.factors)
+        return self
+
+
+class Status(_Part):
+    """Status messages and their acknowledgements (R14)."""
+
+    header_bytes: Positive
+    bytes_per_dimension: Positive
+    ack_bytes: Positive
+
+
+class Storage(_Part):
+    """R9: an accepted task reserves at least this much."""
+
+    reservation_floor_bytes: NotNegative
+
+
+class Utility(_Part):
+    """R16."""
+
+    value: Positive
+    true_positive: Positive
+    false_positive: Positive
+    true_negative: Positive
+    false_negative: Positive
+    delay_per_ms: NotNegative
+    transfer_per_byte: NotNegative
+    cost_weight: NotNegative
+    update_weight: NotNegative
+    update_cost_per_dimension: NotNegative
+
+
+class Observation(_Part):
+    """How far back the statistics of completed tasks and of link rates look (R19)."""
+
+    history_ms: Positive
+
+
+class Scenario(_Part):
+    """A whole world. Build one with `cosmo.scenario.load`."""
+
+    name: Annotated[str, Field(min_length=1)]
+    description: str
+    episode: Episode
+    workload: Workload
+    background: Background
+    access: Access
+    mobility: Mobility
+    en: Nodes
+    sn: Nodes
+    storage: Storage
+    backhaul: Backhaul
+    fading: Fading
+    status: Status
+    utility: Utility
+    observation: Observation
+
+    @model_validator(mode="after")
+    def _tables_fit(self) -> Self:
+        for name in ("up_mbps", "down_mbps"):
+            value = getattr(self.backhaul, name)
+            if isinstance(value, tuple) and (
+                len(value) != self.en.count or any(len(row) != self.sn.count for row in value)
+            ):
+                raise ValueError(
+                    f"backhaul.{name} = {[list(row) for row in value]}: must be one number or "
+                    "a table of "
+                    f"{self.en.count} rows (ENs) and {self.sn.count} columns (SNs)"
+                )
+        return self
+
+    @property
+    def capacity_cycles_per_ms(self) -> float:
+        """Aggregate service rate of all ENs and SNs."""
+        return sum(
+            slots * rate
+            for nodes in (self.en, self.sn)
+            for slots, rate in zip(
+                per_node(nodes.slots, nodes.count),
+                per_node(nodes.cycles_per_ms, nodes.count),
+                strict=True,
+            )
+        )
+
+
+def per_node(value: float | tuple[float, ...], count: int) -> tuple[float, ...]:
+    """One value for each node of a kind."""
+    return value if isinstance(value, tuple) else (value,) * count
+
+
+def per_link(
+    value: float | tuple[tuple[float, ...], ...], ens: int, sns: int
+) -> tuple[tuple[float, ...], ...]:
+    """One value for each EN–SN pair."""
+    return value if isinstance(value, tuple) else ((value,) * sns,) * ens

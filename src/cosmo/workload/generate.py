@@ -1,0 +1,138 @@
+"""Episodes from a scenario and a seed (R2, R3, R26), or from given tasks."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.scenario import Scenario, per_link, per_node
+from cosmo.seeds import Purpose, stream
+from cosmo.workload.arrivals import arrival_times, modulated
+from cosmo.workload.table import BackgroundTasks, Episode, Tasks
+
+Floats = NDArray[np.float64]
+
+_BYTES_PER_MS = 125.0  # in one Mbps
+
+
+def episode(scenario: Scenario, seed: int, number: int) -> Episode:
+    """Episode `number` of a run: its tasks, background load and link rates."""
+    cells = [_cell(scenario, seed, number, en) for en in range(scenario.en.count)]
+    columns = [np.concatenate(column) for column in zip(*cells, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    time, en, ue, size, cycles, deadline = (column[order] for column in columns)
+    return Episode(
+        tasks=Tasks(time, en, ue, size, cycles, deadline),
+        background=_background(scenario, seed, number),
+        rate_factor=_rate_factor(scenario, seed, number),
+        window_ms=scenario.episode.window_ms,
+        rate=scenario.workload.rate * scenario.en.count,
+    )
+
+
+def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Episode:
+    """An episode with given tasks. The window is stretched to the next full second if they go on
+    beyond it; background load and link rates are drawn as ever.
+    """
+    window = scenario.episode.window_ms
+    if len(tasks) and tasks.time_ms[-1] >= window:
+        window = 1000.0 * (math.floor(float(tasks.time_ms[-1]) / 1000.0) + 1.0)
+        longer = scenario.episode.model_copy(update={"window_ms": window})
+        scenario = scenario.model_copy(update={"episode": longer})
+    return Episode(
+        tasks=tasks,
+        background=_background(scenario, seed, number),
+        rate_factor=_rate_factor(scenario, seed, number),
+        window_ms=window,
+        rate=len(tasks) / (window / 1000.0),
+    )
+
+
+def idle_delay_ms(scenario: Scenario, en: int, input_bytes: Floats, cycles: Floats) -> Floats:
+    """R3: the shorter of the two paths (the shortest of all) on an idle system."""
+    access, backhaul, sn = scenario.access, scenario.backhaul, scenario.sn
+    uplink = access.overhead_ms + input_bytes / (access.rate_mbps * _BYTES_PER_MS)
+    best = uplink + cycles / per_node(scenario.en.cycles_per_ms, scenario.en.count)[en]
+    shape = scenario.en.count, sn.count
+    for up, down, speed in zip(
+        per_link(backhaul.up_mbps, *shape)[en],
+        per_link(backhaul.down_mbps, *shape)[en],
+        per_node(sn.cycles_per_ms, sn.count),
+        strict=True,
+    ):
+        there = _transfer_ms(scenario, input_bytes, up)
+        back = _transfer_ms(scenario, np.float64(backhaul.result_bytes), down)
+        best = np.minimum(best, uplink + there + cycles / speed + back)
+    return best
+
+
+def _transfer_ms(scenario: Scenario, size: Floats | np.float64, mbps: float) -> Floats:
+    """R13 on an idle link."""
+    backhaul, rate = scenario.backhaul, mbps * _BYTES_PER_MS
+    last_packet = np.minimum(size, backhaul.packet_bytes)
+    delay = backhaul.hops * backhaul.hop_delay_ms + (backhaul.hops - 1) * last_packet / rate
+    return np.asarray(size / rate + delay)
+
+
+def _cell(scenario: Scenario, seed: int, number: int, en: int) -> tuple[NDArray[np.generic], ...]:
+    def random(purpose: Purpose) -> np.random.Generator:
+        return stream(seed, purpose, number, en)
+
+    workload, deadline = scenario.workload, scenario.workload.deadline
+    time = arrival_times(scenario, random(Purpose.ARRIVALS))
+    count = len(time)
+    size = _whole(workload.input_bytes, count, random(Purpose.INPUT_BYTES))
+    cycles = _whole(workload.cycles, count, random(Purpose.CYCLES))
+    slack = random(Purpose.SLACK).uniform(*deadline.slack_ms, count)
+    limit = deadline.factor * idle_delay_ms(scenario, en, size, cycles) + slack
+    ues = len(scenario.mobility.distances_m)
+    return (
+        time,
+        np.full(count, en, np.int64),
+        np.arange(count, dtype=np.int64) % ues,  # R2: the UEs in turn
+        size,
+        cycles,
+        np.clip(limit, *deadline.clip_ms),
+    )
+
+
+def _whole(bounds: tuple[float, float], count: int, random: np.random.Generator) -> Floats:
+    """Uniform whole numbers, so that a trace file holds them exactly."""
+    low, high = math.ceil(bounds[0]), math.floor(bounds[1])
+    if low > high:  # no whole number in between: a degenerate range of a user's scenario
+        return np.full(count, bounds[0])
+    return random.integers(low, high, count, endpoint=True).astype(np.float64)
+
+
+def _background(scenario: Scenario, seed: int, number: int) -> BackgroundTasks:
+    load, demand = scenario.background, scenario.workload
+    times, nodes, sizes, cycles = [], [], [], []
+    for sn in range(scenario.sn.count if any(load.rates) else 0):
+        random = stream(seed, Purpose.BACKGROUND, number, sn)
+        time = modulated(load.rates, load.dwell_ms, scenario.episode.window_ms, random)
+        times.append(time)
+        nodes.append(np.full(len(time), sn, np.int64))
+        sizes.append(_whole(demand.input_bytes, len(time), random))
+        cycles.append(_whole(demand.cycles, len(time), random))
+    if not times:
+        return BackgroundTasks(np.empty(0), np.empty(0, np.int64), np.empty(0), np.empty(0))
+    time = np.concatenate(times)
+    order = np.argsort(time, kind="stable")
+    return BackgroundTasks(
+        time_ms=time[order],
+        sn=np.concatenate(nodes)[order],
+        input_bytes=np.concatenate(sizes)[order],
+        cycles=np.concatenate(cycles)[order],
+    )
+
+
+def _rate_factor(scenario: Scenario, seed: int, number: int) -> Floats:
+    fading = scenario.fading
+    shape = 2, scenario.en.count, scenario.sn.count
+    if fading.factors == (1.0, 1.0):
+        return np.empty((*shape, 0))
+    steps = math.ceil(scenario.episode.window_ms / fading.period_ms)
+    random = stream(seed, Purpose.FADING, number)
+    # Steps are drawn one after the other, so that a longer window keeps the first ones.
+    factors = random.uniform(*fading.factors, (steps, *shape))
+    return np.ascontiguousarray(np.moveaxis(factors, 0, -1))

@@ -1,0 +1,144 @@
+"""Trace files: tasks in and out as CSV or Parquet, one row a task."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import polars
+from numpy.typing import NDArray
+
+from cosmo.errors import InputError
+from cosmo.files import write_table
+from cosmo.scenario import Scenario
+from cosmo.workload.table import Tasks
+
+_REQUIRED = ("time_ms", "ue", "input_bytes", "cycles", "deadline_ms")
+
+Columns = dict[str, NDArray[np.float64]]
+
+
+def write_trace(path: Path, tasks: Tasks, ens: int) -> None:
+    """Write tasks; a column `en` is there where there are several ENs."""
+    columns = {
+        "time_ms": tasks.time_ms,
+        "ue": tasks.ue,
+        "input_bytes": tasks.input_bytes,
+        "cycles": tasks.cycles,
+        "deadline_ms": tasks.deadline_ms,
+    }
+    if ens > 1:
+        columns["en"] = tasks.en
+    write_table(path, polars.DataFrame(columns))
+
+
+def read_trace(path: Path, scenario: Scenario) -> Tasks:
+    """Read and check tasks; a bad row is refused with its line (or row) number and the reason."""
+    names = (*_REQUIRED, "en") if scenario.en.count > 1 else _REQUIRED
+    if path.suffix == ".parquet":
+        columns, lines, unit = _read_parquet(path, names)
+    elif path.suffix == ".csv":
+        columns, lines, unit = _read_csv(path, names)
+    else:
+        raise InputError(f"trace = '{path}': must end in .csv or .parquet")
+    if scenario.en.count == 1:
+        columns["en"] = np.zeros(len(lines))
+    _check(path, columns, lines, unit, scenario)
+    return Tasks(
+        time_ms=columns["time_ms"],
+        en=columns["en"].astype(np.int64),
+        ue=columns["ue"].astype(np.int64),
+        input_bytes=columns["input_bytes"],
+        cycles=columns["cycles"],
+        deadline_ms=columns["deadline_ms"],
+    )
+
+
+def _missing(path: Path, header: list[str], names: tuple[str, ...]) -> None:
+    absent = [name for name in names if name not in header]
+    if absent:
+        raise InputError(f"{path}: column {absent[0]} is missing, needed: {','.join(names)}")
+
+
+def _read_csv(path: Path, names: tuple[str, ...]) -> tuple[Columns, NDArray[np.int64], str]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            header = [name.strip() for name in next(reader, [])]
+            _missing(path, header, names)
+            rows, lines = [], []
+            for row in reader:
+                if row:
+                    rows.append(row)
+                    lines.append(reader.line_num)
+                    if len(row) != len(header):
+                        raise InputError(
+                            f"{path}, line {reader.line_num}: {len(row)} values, "
+                            f"must be {len(header)} as in the header"
+                        )
+    except OSError as error:
+        raise InputError(f"trace = '{path}': cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"trace = '{path}': not a text file in UTF-8") from None
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: {error}") from None
+    columns = {}
+    for name in names:
+        place = header.index(name)
+        texts = [row[place] for row in rows]
+        try:
+            columns[name] = np.array(list(map(float, texts)))
+        except ValueError:
+            _refuse_text(path, name, texts, lines)
+    return columns, np.array(lines, np.int64), "line"
+
+
+def _refuse_text(path: Path, name: str, texts: list[str], lines: list[int]) -> None:
+    for text, line in zip(texts, lines, strict=True):
+        try:
+            float(text)
+        except ValueError:
+            raise InputError(f"{path}, line {line}: {name} = {text!r}: must be a number") from None
+
+
+def _read_parquet(path: Path, names: tuple[str, ...]) -> tuple[Columns, NDArray[np.int64], str]:
+    try:
+        table = polars.read_parquet(path)
+    except OSError as error:
+        reason = error.strerror or "no such file"
+        raise InputError(f"trace = '{path}': cannot be read ({reason})") from None
+    except polars.exceptions.PolarsError:
+        raise InputError(f"trace = '{path}': not a Parquet file") from None
+    _missing(path, table.columns, names)
+    columns = {}
+    for name in names:
+        if not table[name].dtype.is_numeric():
+            raise InputError(f"{path}: column {name} must hold numbers, not {table[name].dtype}")
+        columns[name] = table[name].cast(polars.Float64).fill_null(float("nan")).to_numpy().copy()
+    return columns, np.arange(1, len(table) + 1, dtype=np.int64), "row"
+
+
+def _check(
+    path: Path, columns: Columns, lines: NDArray[np.int64], unit: str, scenario: Scenario
+) -> None:
+    ues, ens = len(scenario.mobility.distances_m), scenario.en.count
+    time = columns["time_ms"]
+    backwards = np.diff(time, prepend=-np.inf) < 0
+
+    def whole_below(name: str, count: int) -> NDArray[np.bool_]:
+        value = columns[name]
+        return np.asarray((value >= 0) & (value < count) & (value == np.floor(value)))
+
+    rules = [(name, np.isfinite(columns[name]), "must be a finite number") for name in columns] + [
+        ("time_ms", time >= 0, "must be 0 or greater"),
+        ("time_ms", ~backwards, "must not be less than in the row before"),
+        ("ue", whole_below("ue", ues), f"must be a whole number from 0 to {ues - 1}"),
+        ("en", whole_below("en", ens), f"must be a whole number from 0 to {ens - 1}"),
+        ("input_bytes", columns["input_bytes"] > 0, "must be greater than 0"),
+        ("cycles", columns["cycles"] > 0, "must be greater than 0"),
+        ("deadline_ms", columns["deadline_ms"] > 0, "must be greater than 0"),
+    ]
+    bad = [(int(np.argmin(good)), name, text) for name, good, text in rules if not good.all()]
+    if bad:
+        row, name, text = min(bad)
+        value = columns[name][row]
+        raise InputError(f"{path}, {unit} {lines[row]}: {name} = {value:g}: {text}")

@@ -1,0 +1,173 @@
+"""A batch of independent worlds: `advance()` moves each to its next decision."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode, Tasks
+from cosmo.world import kernel, layout
+from cosmo.world.observation import DispatchObservation, Truth, UpdateObservation
+from cosmo.world.records import EVENT
+
+
+@dataclass(slots=True)
+class Decisions:
+    """Who must decide now: ENs on a task each, SNs on an update each; nobody once all is over."""
+
+    dispatch: DispatchObservation
+    update: UpdateObservation
+    truth: Truth  # rows as in `dispatch`; not for policies
+    over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an episode's tasks, in the order of the workload.
+
+    Actions are 0 local, 1..S offload, S+1 reject, -1 none; outcomes are the codes of
+    `cosmo.world.records`; `feasible` has bit r set if route r was feasible at the decision.
+    """
+
+    episode: Episode
+    action: NDArray[np.int8]
+    outcome: NDArray[np.int8]
+    decided_ms: NDArray[np.float64]  # NaN where there was no decision
+    finished_ms: NDArray[np.float64]
+    feasible: NDArray[np.uint32]
+    refused: NDArray[np.bool_]  # the node had no room when the task reached it
+    updates: int  # status messages sent
+    update_decisions: int
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks themselves."""
+        return self.episode.tasks
+
+
+class Worlds:
+    """Independent worlds of one scenario, one for each episode, in lockstep by decisions.
+
+    `status_dimensions` says how many numbers a status message carries; with 0 nobody sends any and
+    SNs are never asked. Two batches share nothing.
+    """
+
+    def __init__(
+        self, scenario: Scenario, episodes: Sequence[Episode], status_dimensions: int = 0
+    ) -> None:
+        if not episodes:
+            raise ValueError("a batch needs at least one episode")
+        if len({episode.window_ms for episode in episodes}) > 1:
+            raise ValueError("all episodes of a batch must have the same window")
+        self.scenario = scenario
+        self.episodes = tuple(episodes)
+        self._constants = layout.constants(scenario, episodes[0].window_ms, status_dimensions)
+        self._state = layout.initial_state(self._constants, episodes, status_dimensions > 0)
+        self._turn = layout.blank_turn(self._constants, len(episodes))
+
+    def __len__(self) -> int:
+        return len(self.episodes)
+
+    def advance(self) -> Decisions:
+        """Carry out the answers to the last decisions and run every world on to its next one."""
+        kernel.advance(self._constants, self._state, self._turn)
+        while self._turn.counts[kernel.FULL]:
+            self._make_room()
+            kernel.advance(self._constants, self._state, self._turn)
+        error = self._turn.counts[kernel.ERROR]
+        if error == kernel.BAD_ACTION:
+            raise ValueError(
+                f"actions must be whole numbers from 0 to {self.scenario.sn.count + 1}"
+            )
+        if error == kernel.BAD_INTERVAL:
+            raise ValueError("intervals must be finite and greater than 0 ms")
+        return self._decisions()
+
+    def answer(
+        self,
+        action: ArrayLike | None = None,
+        send: ArrayLike | None = None,
+        interval_ms: ArrayLike | None = None,
+    ) -> None:
+        """Answer the pending decisions, row by row; they take effect with the next `advance()`."""
+        ens, sns = self._turn.counts[kernel.EN_ROWS], self._turn.counts[kernel.SN_ROWS]
+        if action is not None:
+            self._turn.action[:ens] = action
+        if send is not None:
+            self._turn.send[:sns] = send
+        if interval_ms is not None:
+            self._turn.interval[:sns] = interval_ms
+
+    def outcome(self, world: int) -> Outcome:
+        """What has become of one world's tasks so far; complete once all is over."""
+        here = self._state.worlds[world]
+        rows = self._state.tasks[here["first_task"] : here["end_task"]]
+        return Outcome(
+            episode=self.episodes[world],
+            action=rows["action"],
+            outcome=rows["outcome"],
+            decided_ms=rows["decided"],
+            finished_ms=rows["clock"],
+            feasible=rows["feasible"],
+            refused=rows["refused"],
+            updates=int(here["updates"]),
+            update_decisions=int(here["update_decisions"]),
+        )
+
+    @property
+    def generated(self) -> int:
+        """Tasks of ENs that have entered all worlds so far: for progress."""
+        worlds = self._state.worlds
+        return int((worlds["next_task"] - worlds["first_task"]).sum())
+
+    def _make_room(self) -> None:
+        """Some world has used up its events or messages: double both, for all."""
+        state = self._state
+        events = np.concatenate([state.events, np.zeros(state.events.shape, EVENT)], axis=1)
+        more = state.messages.shape[1]
+        messages = layout.with_more_messages(state.worlds, state.messages, more)
+        self._state = state._replace(events=events, messages=messages)
+
+    def _decisions(self) -> Decisions:
+        turn = self._turn
+        ens, sns = turn.counts[kernel.EN_ROWS], turn.counts[kernel.SN_ROWS]
+        task, status = turn.dispatch[:ens], turn.update[:sns]
+        dispatch = DispatchObservation(
+            world=task["world"],
+            en=task["en"],
+            ue=task["ue"],
+            task=task["task"],
+            time_ms=task["time_ms"],
+            generated_ms=task["generated_ms"],
+            input_bytes=task["input_bytes"],
+            cycles=task["cycles"],
+            deadline_ms=task["deadline_ms"],
+            throughput_mbps=task["throughput_mbps"],
+            throughput_trend_mbps=task["throughput_trend_mbps"],
+            residual_ms=task["residual_ms"],
+            en_state=task["en_state"],
+            local_room=task["local_room"],
+            sn_state=turn.cached_state[:ens],
+            sn_source_ms=turn.cached_source[:ens],
+            up_link_mbps=turn.up_link[:ens],
+        )
+        update = UpdateObservation(
+            world=status["world"],
+            sn=status["sn"],
+            time_ms=status["time_ms"],
+            sn_state=status["sn_state"],
+            acknowledged_state=turn.acknowledged_state[:sns],
+            acknowledged_source_ms=turn.acknowledged_source[:sns],
+            recent_delay_ms=status["recent_delay_ms"],
+            recent_success=status["recent_success"],
+            recent_failure=status["recent_failure"],
+            down_link_mbps=turn.down_link[:sns],
+        )
+        return Decisions(
+            dispatch=dispatch,
+            update=update,
+            truth=Truth(turn.estimate[:ens], turn.feasible[:ens], turn.true_state[:ens]),
+            over=turn.counts[kernel.UNFINISHED] == 0,
+        )

@@ -1,0 +1,101 @@
+"""What a task's delay would be on each route, from the true state (R15).
+
+Used for labels, for the yardstick `full-information` and for training; never by a policy that
+could be deployed. Nothing that comes later can delay a task at a first-come-first-served node, so
+for a single EN without background load these estimates come true. An SN has room if it has so for
+the task and for those on their way ahead of it, as if they were there already.
+"""
+
+import numpy as np
+
+from cosmo.world.compiled import compiled
+from cosmo.world.links import DOWN, UP, arrival_after_start, rate_at
+from cosmo.world.nodes import has_room, reservation
+from cosmo.world.records import NO_TASK
+
+
+@compiled
+def _earliest(free):
+    best = 0
+    for k in range(1, free.size):
+        if free[k] < free[best]:
+            best = k
+    return best
+
+
+@compiled
+def _slots_after_queue(constants, state, w, node, now, free):
+    """When each slot of a node will have done its running and waiting tasks."""
+    for k in range(free.size):
+        slot = state.slots[w, constants.first_slot[node] + k]
+        free[k] = slot.finish if slot.task != NO_TASK else now
+    here = state.nodes[w, node]
+    task = here.head
+    for _ in range(here.waiting):
+        free[_earliest(free)] += state.tasks[task].cycles / constants.node_rate[node]
+        task = state.tasks[task].next
+
+
+@compiled
+def local_route(constants, state, w, task, now):
+    """If the task ran on its EN: its delay from generation, and whether the EN has room."""
+    item = state.tasks[task]
+    free = state.scratch[: constants.node_slots[item.node]]
+    _slots_after_queue(constants, state, w, item.node, now, free)
+    start = max(now, free[_earliest(free)])
+    delay = start + item.cycles / constants.node_rate[item.node] - item.generated
+    return delay, has_room(constants, state, w, np.int64(item.node), item.input_bytes, 0.0, 0)
+
+
+@compiled
+def offload_route(constants, state, w, task, sn, now):
+    """If the task were offloaded: its delay from generation, and whether the SN has room for it
+    and for the tasks that are on their way ahead of it.
+
+    Stops early with a lower bound of the delay when even an idle SN would be too late, so that a
+    long backlog on the link costs nothing.
+    """
+    fixed = constants.settings[0]
+    item = state.tasks[task]
+    node = fixed.ens + sn
+    link = item.node * fixed.sns + sn
+    backlog = state.links[w, link]
+    rate = rate_at(constants, state, w, link, UP, now)
+    arrival = arrival_after_start(constants, item.input_bytes, max(now, backlog.up_free), rate)
+    service = item.cycles / constants.node_rate[node]
+    down = rate_at(constants, state, w, link, DOWN, now)
+    result = arrival_after_start(constants, fixed.result_bytes, 0.0, down)
+    idle_delay = arrival + service + result - item.generated
+    if idle_delay > item.deadline:
+        return idle_delay, False
+    free = state.scratch[: constants.node_slots[node]]
+    _slots_after_queue(constants, state, w, node, now, free)
+    reserved, places = 0.0, 0
+    task = state.services[w, sn].flight_head
+    while task != NO_TASK and state.tasks[task].clock <= arrival:
+        ahead = state.tasks[task]
+        k = _earliest(free)
+        free[k] = max(ahead.clock, free[k]) + ahead.cycles / constants.node_rate[node]
+        reserved += reservation(constants, ahead.input_bytes)
+        places += 1
+        task = ahead.next
+    done = max(arrival, free[_earliest(free)]) + service
+    delay = max(done, backlog.down_free) + result - item.generated
+    return delay, has_room(constants, state, w, node, item.input_bytes, reserved, places)
+
+
+@compiled
+def foresee(constants, state, w, task, now, estimate, feasible):
+    """Fill the estimates and the feasibility of all routes; returns the latter as a bit mask."""
+    deadline = state.tasks[task].deadline
+    mask = np.uint32(0)
+    for route in range(1 + constants.settings[0].sns):
+        if route == 0:
+            delay, fits = local_route(constants, state, w, task, now)
+        else:
+            delay, fits = offload_route(constants, state, w, task, route - 1, now)
+        estimate[route] = delay
+        feasible[route] = fits and delay <= deadline
+        if feasible[route]:
+            mask |= np.uint32(1 << route)
+    return mask

@@ -1,0 +1,316 @@
+"""The event loop: apply the answers, run each world on to its next decision, write what it sees."""
+
+import hashlib
+import math
+from pathlib import Path
+
+import numpy as np
+
+from cosmo.world.access import observe_throughput, request_channel, residual_time
+from cosmo.world.compiled import compiled, entry_point
+from cosmo.world.events import (
+    ACK_AT_SN,
+    CHANNEL_REQUEST,
+    EN_DECISION,
+    FINISH,
+    RESULT_AT_EN,
+    SN_DECISION,
+    STATUS_AT_EN,
+    TASK_AT_SN,
+    pop,
+    push,
+)
+from cosmo.world.foresight import foresee
+from cosmo.world.links import (
+    DOWN,
+    UP,
+    join_flight,
+    leave_flight,
+    transmit,
+    write_rate_statistics,
+)
+from cosmo.world.nodes import admit, complete, has_room, write_state
+from cosmo.world.records import (
+    EN_TURN,
+    FN,
+    FP,
+    NEEDS_ROOM,
+    NO_TASK,
+    OVER,
+    RUNNING,
+    SN_TURN,
+    STATE_FIELDS,
+    TN,
+    TP,
+)
+from cosmo.world.status import receive_ack, receive_status, send_status
+
+EN_ROWS, SN_ROWS, UNFINISHED, ERROR, FULL = 0, 1, 2, 3, 4  # places in Turn.counts
+BAD_ACTION, BAD_INTERVAL = 1, 2
+
+
+@compiled
+def _settle(state, w, sns, task, outcome, now):
+    """A task's outcome becomes final; its SN remembers it for a while (R19)."""
+    item = state.tasks[task]
+    item.outcome = outcome
+    item.clock = now
+    if 1 <= item.action <= sns:
+        service = state.services[w, item.action - 1]
+        item.next = NO_TASK
+        if service.recent_head == NO_TASK:
+            service.recent_head = task
+        else:
+            state.tasks[service.recent_tail].next = task
+        service.recent_tail = task
+        service.recent_count += 1
+        service.recent_success += 1 if outcome == TP else 0
+        service.recent_delay += now - item.generated
+
+
+@compiled
+def _settle_by_deadline(state, w, sns, task, now):
+    item = state.tasks[task]
+    outcome = TP if now - item.generated <= item.deadline else FP
+    _settle(state, w, sns, task, outcome, now)
+
+
+@compiled
+def _refuse(state, w, sns, task, now):
+    """R10: a false positive at this moment."""
+    state.tasks[task].refused = True
+    _settle(state, w, sns, task, FP, now)
+
+
+@compiled
+def _act(constants, state, w, task, action, now):
+    """Carry out an EN decision: local, offload to SN 1..S, or reject."""
+    sns = constants.settings[0].sns
+    item = state.tasks[task]
+    item.action = action
+    item.decided = now
+    if action == 0:
+        if not admit(constants, state, w, np.int64(item.node), task, now):
+            _refuse(state, w, sns, task, now)
+    elif action <= sns:
+        link = np.int64(item.node) * sns + action - 1
+        arrival = transmit(constants, state, w, link, UP, item.input_bytes, now)
+        join_flight(state, w, action - 1, task, arrival)
+        push(state, w, arrival, TASK_AT_SN, task)
+    else:
+        _settle(state, w, sns, task, FN if item.feasible != 0 else TN, now)
+
+
+@compiled
+def _handle(constants, state, w, what, subject, now):
+    """All events but the two kinds of decision."""
+    fixed = constants.settings[0]
+    if what == FINISH:
+        node = constants.slot_node[subject]
+        task = complete(constants, state, w, subject, now)
+        item = state.tasks[task]
+        if task >= state.worlds[w].end_task:
+            item.clock = now  # background work is done when it is done
+        elif node < fixed.ens:
+            _settle_by_deadline(state, w, fixed.sns, task, now)
+        else:
+            link = np.int64(item.node) * fixed.sns + item.action - 1
+            arrival = transmit(constants, state, w, link, DOWN, fixed.result_bytes, now)
+            push(state, w, arrival, RESULT_AT_EN, task)
+    elif what == TASK_AT_SN:
+        sn = np.int64(state.tasks[subject].action) - 1
+        leave_flight(state, w, sn)
+        if not admit(constants, state, w, fixed.ens + sn, subject, now):
+            _refuse(state, w, fixed.sns, subject, now)
+    elif what == RESULT_AT_EN:
+        _settle_by_deadline(state, w, fixed.sns, subject, now)
+    elif what == STATUS_AT_EN:
+        receive_status(constants, state, w, subject, now)
+    elif what == ACK_AT_SN:
+        receive_ack(state, w, subject)
+    elif what == CHANNEL_REQUEST:
+        request_channel(constants, state, w, subject, now)
+
+
+@compiled
+def _show_task(constants, state, turn, w, task, now, row):
+    """Write what an EN sees of a task that has just reached it."""
+    fixed = constants.settings[0]
+    item = state.tasks[task]
+    en = np.int64(item.node)
+    seen = turn.dispatch[row]
+    seen.world = w
+    seen.en = en
+    seen.ue = item.ue
+    seen.task = task - state.worlds[w].first_task
+    seen.time_ms = now
+    seen.generated_ms = item.generated
+    seen.input_bytes = item.input_bytes
+    seen.cycles = item.cycles
+    seen.deadline_ms = item.deadline
+    throughput, trend = observe_throughput(
+        constants, state, w, en, np.int64(item.ue), item.input_bytes, now - item.generated
+    )
+    seen.throughput_mbps = throughput
+    seen.throughput_trend_mbps = trend
+    seen.residual_ms = residual_time(constants, item.ue, now)
+    write_state(constants, state, w, en, now, seen.en_state)
+    seen.local_room = has_room(constants, state, w, en, item.input_bytes, 0.0, 0)
+    for sn in range(fixed.sns):
+        link = en * fixed.sns + sn
+        cache = state.caches[w, link]
+        turn.cached_source[row, sn] = cache.source
+        for k in range(STATE_FIELDS):
+            turn.cached_state[row, sn, k] = cache.state[k]
+        write_rate_statistics(constants, state, w, link, UP, now, turn.up_link[row, sn])
+        write_state(constants, state, w, fixed.ens + sn, now, turn.true_state[row, sn])
+    item.feasible = foresee(constants, state, w, task, now, turn.estimate[row], turn.feasible[row])
+
+
+@compiled
+def _show_status(constants, state, turn, w, sn, now, row):
+    """Write what an SN sees when it must decide on an update."""
+    fixed = constants.settings[0]
+    seen = turn.update[row]
+    seen.world = w
+    seen.sn = sn
+    seen.time_ms = now
+    write_state(constants, state, w, fixed.ens + sn, now, seen.sn_state)
+    service = state.services[w, sn]
+    while service.recent_count > 0:
+        oldest = state.tasks[service.recent_head]
+        if oldest.clock >= now - fixed.history:
+            break
+        service.recent_count -= 1
+        service.recent_success -= 1 if oldest.outcome == TP else 0
+        service.recent_delay -= oldest.clock - oldest.generated
+        service.recent_head = oldest.next
+    if service.recent_count == 0:
+        service.recent_head = NO_TASK
+        service.recent_delay = 0.0
+        seen.recent_delay_ms, seen.recent_success, seen.recent_failure = 0.0, 0.0, 0.0
+    else:
+        seen.recent_delay_ms = service.recent_delay / service.recent_count
+        seen.recent_success = service.recent_success / service.recent_count
+        seen.recent_failure = 1.0 - seen.recent_success
+    for en in range(fixed.ens):
+        link = en * fixed.sns + sn
+        cache = state.caches[w, link]
+        turn.acknowledged_source[row, en] = cache.acknowledged
+        for k in range(STATE_FIELDS):
+            turn.acknowledged_state[row, en, k] = cache.acknowledged_state[k]
+        write_rate_statistics(constants, state, w, link, DOWN, now, turn.down_link[row, en])
+
+
+@compiled
+def _fault(turn, sns):
+    """What is wrong with the answers, before any of them is carried out; 0 if nothing."""
+    for row in range(turn.counts[EN_ROWS]):
+        if turn.action[row] < 0 or turn.action[row] > sns + 1:
+            return BAD_ACTION
+    for row in range(turn.counts[SN_ROWS]):
+        if not (turn.interval[row] > 0.0 and math.isfinite(turn.interval[row])):
+            return BAD_INTERVAL
+    return 0
+
+
+@compiled
+def _answer(constants, state, turn, w):
+    """Carry out what was decided for this world."""
+    fixed = constants.settings[0]
+    world = state.worlds[w]
+    if world.waits_for == EN_TURN:
+        action = turn.action[world.row]
+        _act(constants, state, w, np.int64(world.subject), action, world.now)
+    elif world.waits_for == SN_TURN:
+        interval = turn.interval[world.row]
+        world.update_decisions += 1
+        if turn.send[world.row]:
+            send_status(constants, state, w, np.int64(world.subject), world.now)
+        if world.now + interval < fixed.window:
+            push(state, w, world.now + interval, SN_DECISION, world.subject)
+    world.waits_for = RUNNING
+
+
+@compiled
+def _run(constants, state, turn, w):
+    """Events in order, until the world needs a decision, more room for events, or is over."""
+    ens = constants.settings[0].ens
+    world = state.worlds[w]
+    room = state.events.shape[1] - 2 * (ens + 4)  # an event or an answer adds at most ens + 1
+    while True:
+        if world.events > room or world.free_messages < ens:
+            world.waits_for = NEEDS_ROOM
+            return
+        own, other = world.next_task, world.next_background
+        own_time = state.tasks[own].generated if own < world.end_task else np.inf
+        other_time = state.tasks[other].generated if other < world.end_background else np.inf
+        if world.events > 0 and state.events[w, 0].time <= min(own_time, other_time):
+            now, what, subject = pop(state, w)
+            world.now = now
+            if what == EN_DECISION:
+                world.waits_for, world.subject = EN_TURN, subject
+                world.row = turn.counts[EN_ROWS]
+                turn.counts[EN_ROWS] += 1
+                _show_task(constants, state, turn, w, np.int64(subject), now, world.row)
+                return
+            if what == SN_DECISION:
+                world.waits_for, world.subject = SN_TURN, subject
+                world.row = turn.counts[SN_ROWS]
+                turn.counts[SN_ROWS] += 1
+                _show_status(constants, state, turn, w, np.int64(subject), now, world.row)
+                return
+            _handle(constants, state, w, what, np.int64(subject), now)
+        elif own < world.end_task and own_time <= other_time:
+            world.next_task += 1
+            world.now = own_time
+            request_channel(constants, state, w, own, own_time)
+        elif other < world.end_background:
+            world.next_background += 1
+            world.now = other_time
+            admit(constants, state, w, np.int64(state.tasks[other].node), other, other_time)
+        else:
+            world.waits_for = OVER
+            return
+
+
+def _fingerprint():
+    """Numba keys its cache by the entry point's own file; this adds all the files it is made of."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _entry_point(fingerprint):
+    @entry_point
+    def advance(constants, state, turn):
+        """Apply the last turn's answers and run every world on; fills in the next turn.
+
+        Called again after a shortage of room (counts[FULL] > 0), it goes on with those worlds only.
+        """
+        _ = fingerprint  # part of the cache key
+        resume = turn.counts[FULL] > 0
+        turn.counts[FULL] = 0
+        if not resume:
+            turn.counts[ERROR] = _fault(turn, constants.settings[0].sns)
+            if turn.counts[ERROR] != 0:
+                return
+            turn.counts[EN_ROWS] = 0
+            turn.counts[SN_ROWS] = 0
+            turn.counts[UNFINISHED] = 0
+        for w in range(state.worlds.size):
+            waits_for = state.worlds[w].waits_for
+            if waits_for == OVER or (resume and waits_for != NEEDS_ROOM):
+                continue
+            _answer(constants, state, turn, w)
+            _run(constants, state, turn, w)
+            if state.worlds[w].waits_for == NEEDS_ROOM:
+                turn.counts[FULL] += 1
+            elif state.worlds[w].waits_for != OVER:
+                turn.counts[UNFINISHED] += 1
+
+    return advance
+
+
+advance = _entry_point(_fingerprint())

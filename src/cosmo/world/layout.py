@@ -1,0 +1,223 @@
+"""Scenario and episodes turned into the kernel's arrays."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from cosmo.scenario import Scenario, per_link, per_node
+from cosmo.scenario.model import Mobility
+from cosmo.workload import Episode
+from cosmo.world.events import KIND, KIND_SHIFT, SN_DECISION
+from cosmo.world.records import (
+    CACHE,
+    DISPATCH_ROW,
+    EVENT,
+    LINK,
+    MESSAGE,
+    NO_ACTION,
+    NO_TASK,
+    NODE,
+    RUNNING,
+    SERVICE,
+    SETTINGS,
+    SLOT,
+    STATE_FIELDS,
+    TASK,
+    UE,
+    UPDATE_ROW,
+    WORLD,
+    Constants,
+    Records,
+    State,
+    Turn,
+)
+
+_BYTES_PER_MS = 125.0  # in one Mbps
+_FIRST_EVENTS, _FIRST_MESSAGES = 48, 8  # both grow when a world needs more
+
+
+def constants(scenario: Scenario, window_ms: float, status_dimensions: int) -> Constants:
+    """What the kernel needs to know of a scenario."""
+    en, sn, backhaul = scenario.en, scenario.sn, scenario.backhaul
+    fixed = np.zeros(1, SETTINGS)
+    fixed["window"] = window_ms
+    fixed["undecided_after"] = scenario.episode.undecided_after_ms
+    fixed["access_bytes_per_ms"] = scenario.access.rate_mbps * _BYTES_PER_MS
+    fixed["access_overhead"] = scenario.access.overhead_ms
+    fixed["contention"] = scenario.access.contention_ms
+    fixed["throughput_weight"] = scenario.access.throughput_weight
+    fixed["residual_cap"] = scenario.mobility.residual_cap_ms
+    fixed["hop_delay"] = backhaul.hop_delay_ms
+    fixed["packet_bytes"] = backhaul.packet_bytes
+    fixed["result_bytes"] = backhaul.result_bytes
+    fixed["status_bytes"] = (
+        scenario.status.header_bytes + scenario.status.bytes_per_dimension * status_dimensions
+    )
+    fixed["ack_bytes"] = scenario.status.ack_bytes
+    fixed["reservation_floor"] = scenario.storage.reservation_floor_bytes
+    fixed["history"] = scenario.observation.history_ms
+    constant = scenario.fading.factors == (1.0, 1.0)
+    fixed["rate_period"] = 0.0 if constant else scenario.fading.period_ms
+    fixed["hops"] = backhaul.hops
+    fixed["ens"] = en.count
+    fixed["sns"] = sn.count
+    fixed["ues"] = len(scenario.mobility.distances_m)
+    slots = np.array([*per_node(en.slots, en.count), *per_node(sn.slots, sn.count)], np.int64)
+    enter, leave, edge, crossing = _walks(scenario.mobility)
+    return Constants(
+        settings=fixed,
+        node_slots=slots,
+        node_rate=_both(en.cycles_per_ms, sn.cycles_per_ms, scenario),
+        node_storage=_both(en.storage_bytes, sn.storage_bytes, scenario),
+        node_queue=_both(en.queue_capacity, sn.queue_capacity, scenario).astype(np.int64),
+        first_slot=np.concatenate([[0], np.cumsum(slots)]).astype(np.int64),
+        slot_node=np.repeat(np.arange(len(slots)), slots),
+        up_rate=np.array(per_link(backhaul.up_mbps, en.count, sn.count)) * _BYTES_PER_MS,
+        down_rate=np.array(per_link(backhaul.down_mbps, en.count, sn.count)) * _BYTES_PER_MS,
+        ue_enter=enter,
+        ue_leave=leave,
+        ue_edge=edge,
+        ue_crossing=crossing,
+    )
+
+
+def _both(
+    of_en: float | tuple[float, ...], of_sn: float | tuple[float, ...], scenario: Scenario
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    values = (*per_node(of_en, scenario.en.count), *per_node(of_sn, scenario.sn.count))
+    return np.array(values, np.float64)
+
+
+def _walks(mobility: Mobility) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """R7 in closed form: when each UE is in range, first at the far edge, and crosses again."""
+    speed, radius = mobility.speed_m_per_s / 1000.0, mobility.radius_m
+    walks = []
+    for distance, heading in zip(mobility.distances_m, mobility.headings_deg, strict=True):
+        towards = distance * math.cos(math.radians(heading))
+        miss = distance * math.sin(math.radians(heading))
+        half = radius * radius - miss * miss  # square of half the chord
+        if speed == 0.0 or half < 0.0:
+            inside = distance <= radius
+            walks.append((0.0, math.inf if inside else -1.0, math.inf if inside else 0.0, 0.0))
+            continue
+        near, far = (towards - math.sqrt(half)) / speed, (towards + math.sqrt(half)) / speed
+        if far < 0.0:  # it starts outside and walks away
+            walks.append((0.0, -1.0, 0.0, 0.0))
+        elif mobility.at_edge == "turn":
+            walks.append((max(near, 0.0), math.inf, far, far - near))
+        else:
+            walks.append((max(near, 0.0), far, far, 0.0))
+    enter, leave, edge, crossing = (np.array(column) for column in zip(*walks, strict=True))
+    return enter, leave, edge, crossing
+
+
+def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) -> State:
+    """Every world at time 0, before its first event."""
+    ens, sns = int(fixed.settings["ens"][0]), int(fixed.settings["sns"][0])
+    ues, count = int(fixed.settings["ues"][0]), len(episodes)
+    own = np.array([len(episode.tasks) for episode in episodes])
+    other = np.array([len(episode.background) for episode in episodes])
+    end = np.cumsum(own + other)
+
+    worlds = np.zeros(count, WORLD)
+    worlds["first_task"] = worlds["next_task"] = end - own - other
+    worlds["end_task"] = worlds["next_background"] = end - other
+    worlds["end_background"] = end
+    worlds["waits_for"] = RUNNING
+    tasks = _aligned(int(end[-1]), TASK)
+    for world, episode in zip(worlds, episodes, strict=True):
+        _fill_tasks(tasks[world["first_task"] : world["end_background"]], episode, ens)
+
+    nodes = np.zeros((count, ens + sns), NODE)
+    nodes["free_storage"], nodes["idle"] = fixed.node_storage, fixed.node_slots
+    nodes["head"] = nodes["tail"] = NO_TASK
+    slots = np.zeros((count, len(fixed.slot_node)), SLOT)
+    slots["task"], slots["finish"] = NO_TASK, np.inf
+    services = np.zeros((count, sns), SERVICE)
+    for name in ("flight_head", "flight_tail", "recent_head", "recent_tail"):
+        services[name] = NO_TASK
+    caches = np.zeros((count, ens * sns), CACHE)
+    caches["source"] = caches["acknowledged"] = -1.0
+    idle = np.zeros((sns, STATE_FIELDS))  # R14: an empty cache reads as an idle SN
+    idle[:, 0], idle[:, 3] = fixed.node_slots[ens:], fixed.node_storage[ens:]
+    caches["state"] = caches["acknowledged_state"] = np.tile(idle, (ens, 1))
+
+    events = np.zeros((count, _FIRST_EVENTS + 4 * (ens + sns)), EVENT)
+    if updates:  # R21: each SN decides first at time 0
+        events["what"][:, :sns] = SN_DECISION
+        events["subject"][:, :sns] = np.arange(sns)
+        events["order"][:, :sns] = (KIND[SN_DECISION] << KIND_SHIFT) + np.arange(sns)
+        worlds["events"] = worlds["sequence"] = sns
+    messages = np.zeros((count, 0), MESSAGE)
+    messages = with_more_messages(worlds, messages, max(_FIRST_MESSAGES, 2 * ens))
+    factors = np.stack([episode.rate_factor for episode in episodes])
+    return State(
+        worlds=worlds,
+        tasks=tasks,
+        events=events,
+        nodes=nodes,
+        slots=slots,
+        channel_free=np.zeros((count, ens)),
+        ues=np.zeros((count, ens * ues), UE),
+        links=np.zeros((count, ens * sns), LINK),
+        services=services,
+        caches=caches,
+        messages=messages,
+        rate_factor=factors.reshape(count, 2 * ens * sns, factors.shape[-1]),
+        scratch=np.zeros(int(fixed.node_slots.max())),
+    )
+
+
+def _aligned(count: int, kind: np.dtype[np.void]) -> Records:
+    """Zeros whose rows do not straddle cache lines."""
+    raw = np.zeros((count + 1) * kind.itemsize, np.uint8)
+    skip = -raw.ctypes.data % kind.itemsize
+    return raw[skip : skip + count * kind.itemsize].view(kind)
+
+
+def _fill_tasks(rows: Records, episode: Episode, ens: int) -> None:
+    own, other = episode.tasks, episode.background
+    mine, theirs = rows[: len(own)], rows[len(own) :]
+    mine["generated"], theirs["generated"] = own.time_ms, other.time_ms
+    mine["input_bytes"], theirs["input_bytes"] = own.input_bytes, other.input_bytes
+    mine["cycles"], theirs["cycles"] = own.cycles, other.cycles
+    mine["deadline"], theirs["deadline"] = own.deadline_ms, np.inf
+    mine["node"], theirs["node"] = own.en, ens + other.sn
+    mine["ue"] = own.ue
+    rows["action"] = NO_ACTION
+    rows["next"] = NO_TASK
+    rows["decided"] = rows["clock"] = np.nan
+
+
+def with_more_messages(worlds: Records, messages: Records, more: int) -> Records:
+    """The messages of every world with `more` free ones added."""
+    count, before = messages.shape
+    added = np.zeros((count, more), MESSAGE)
+    added["next"] = np.arange(before + 1, before + more + 1)
+    added["next"][:, -1] = worlds["free_message"] if before else NO_TASK
+    worlds["free_message"] = before
+    worlds["free_messages"] += more
+    return np.concatenate([messages, added], axis=1)
+
+
+def blank_turn(fixed: Constants, count: int) -> Turn:
+    """Room for one decision of every world."""
+    ens, sns = int(fixed.settings["ens"][0]), int(fixed.settings["sns"][0])
+    return Turn(
+        counts=np.zeros(5, np.int64),
+        dispatch=np.zeros(count, DISPATCH_ROW),
+        cached_state=np.zeros((count, sns, STATE_FIELDS)),
+        cached_source=np.zeros((count, sns)),
+        up_link=np.zeros((count, sns, 3)),
+        estimate=np.zeros((count, 1 + sns)),
+        feasible=np.zeros((count, 1 + sns), np.bool_),
+        true_state=np.zeros((count, sns, STATE_FIELDS)),
+        update=np.zeros(count, UPDATE_ROW),
+        acknowledged_state=np.zeros((count, ens, STATE_FIELDS)),
+        acknowledged_source=np.zeros((count, ens)),
+        down_link=np.zeros((count, ens, 3)),
+        action=np.zeros(count, np.int64),
+        send=np.zeros(count, np.bool_),
+        interval=np.ones(count),
+    )

@@ -1,0 +1,109 @@
+"""EN–SN links: one FIFO each way per pair, store and forward over the hops (R13)."""
+
+import math
+
+from cosmo.world.compiled import compiled
+from cosmo.world.records import NO_TASK
+
+UP, DOWN = 0, 1
+_MBPS = 125.0  # bytes per ms in one Mbps
+
+
+@compiled
+def rate_at(constants, state, w, link, direction, time):
+    """Bytes per ms in force at a time; constant, or a step function (`fading`)."""
+    sns = constants.settings[0].sns
+    table = constants.up_rate if direction == UP else constants.down_rate
+    nominal = table[link // sns, link % sns]
+    period = constants.settings[0].rate_period
+    if period <= 0.0:
+        return nominal
+    steps = state.rate_factor.shape[2]
+    step = min(int(time / period), steps - 1)
+    return nominal * state.rate_factor[w, direction * state.links.shape[1] + link, step]
+
+
+@compiled
+def arrival_after_start(constants, message_bytes, start, rate):
+    """When the last bit of a message that starts at `start` is at the other end (R13)."""
+    fixed = constants.settings[0]
+    last_packet = min(message_bytes, fixed.packet_bytes)
+    return (
+        start
+        + message_bytes / rate
+        + fixed.hops * fixed.hop_delay
+        + (fixed.hops - 1) * last_packet / rate
+    )
+
+
+@compiled
+def transmit(constants, state, w, link, direction, message_bytes, now):
+    """Put a message on the link behind what is there; returns its delivery time.
+
+    The rate in force when the transmission starts holds for the whole message.
+    """
+    here = state.links[w, link]
+    free = here.up_free if direction == UP else here.down_free
+    start = max(now, free)
+    rate = rate_at(constants, state, w, link, direction, start)
+    if direction == UP:
+        here.up_free = start + message_bytes / rate
+    else:
+        here.down_free = start + message_bytes / rate
+    return arrival_after_start(constants, message_bytes, start, rate)
+
+
+@compiled
+def write_rate_statistics(constants, state, w, link, direction, now, out):
+    """Time-weighted mean and deviation of the rate over the last window, and now minus mean."""
+    rate = rate_at(constants, state, w, link, direction, now) / _MBPS
+    out[0], out[1], out[2] = rate, 0.0, 0.0
+    period = constants.settings[0].rate_period
+    start = max(0.0, now - constants.settings[0].history)
+    if period <= 0.0 or now <= start:
+        return
+    first, second, left = 0.0, 0.0, start
+    while left < now:
+        right = min(now, (math.floor(left / period) + 1.0) * period)
+        if right <= left:
+            right = now
+        value = rate_at(constants, state, w, link, direction, 0.5 * (left + right)) / _MBPS
+        first += value * (right - left)
+        second += value * value * (right - left)
+        left = right
+    mean = first / (now - start)
+    out[0] = mean
+    out[1] = math.sqrt(max(0.0, second / (now - start) - mean * mean))
+    out[2] = rate - mean
+
+
+@compiled
+def join_flight(state, w, sn, task, arrival):
+    """Note a task on its way to an SN, in the order in which the SN will get them."""
+    service = state.services[w, sn]
+    state.tasks[task].clock = arrival
+    state.tasks[task].next = NO_TASK
+    if service.flight_head == NO_TASK:
+        service.flight_head = task
+        service.flight_tail = task
+    elif state.tasks[service.flight_tail].clock <= arrival:
+        state.tasks[service.flight_tail].next = task
+        service.flight_tail = task
+    elif state.tasks[service.flight_head].clock > arrival:
+        state.tasks[task].next = service.flight_head
+        service.flight_head = task
+    else:
+        before = service.flight_head
+        while state.tasks[state.tasks[before].next].clock <= arrival:
+            before = state.tasks[before].next
+        state.tasks[task].next = state.tasks[before].next
+        state.tasks[before].next = task
+
+
+@compiled
+def leave_flight(state, w, sn):
+    """The first task on its way has arrived."""
+    service = state.services[w, sn]
+    service.flight_head = state.tasks[service.flight_head].next
+    if service.flight_head == NO_TASK:
+        service.flight_tail = NO_TASK

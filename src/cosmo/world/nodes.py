@@ -1,0 +1,94 @@
+"""Nodes: slots, storage and a first-come-first-served queue (R9 to R12)."""
+
+import numpy as np
+
+from cosmo.world.compiled import compiled
+from cosmo.world.events import FINISH, push
+from cosmo.world.records import NO_TASK
+
+
+@compiled
+def reservation(constants, input_bytes):
+    """R9: bytes of storage that a task holds from acceptance until it finishes."""
+    return max(input_bytes, constants.settings[0].reservation_floor)
+
+
+@compiled
+def has_room(constants, state, w, node, input_bytes, reserved_ahead, places_ahead):
+    """R10: would the node accept this input now, after what is on its way ahead of it?"""
+    here = state.nodes[w, node]
+    running = constants.node_slots[node] - here.idle
+    return (
+        here.free_storage - reserved_ahead >= reservation(constants, input_bytes)
+        and here.waiting + running + places_ahead < constants.node_queue[node]
+    )
+
+
+@compiled
+def _start(constants, state, w, node, task, now):
+    slot = constants.first_slot[node]
+    while state.slots[w, slot].task != NO_TASK:
+        slot += 1
+    here = state.slots[w, slot]
+    here.task = task
+    here.finish = now + state.tasks[task].cycles / constants.node_rate[node]
+    state.nodes[w, node].idle -= 1
+    push(state, w, here.finish, FINISH, slot)
+
+
+@compiled
+def admit(constants, state, w, node, task, now):
+    """A task reaches a node: R10 and R11. Returns whether the node took it."""
+    item = state.tasks[task]
+    if not has_room(constants, state, w, node, item.input_bytes, 0.0, 0):
+        return False
+    here = state.nodes[w, node]
+    here.free_storage -= reservation(constants, item.input_bytes)
+    item.clock = now
+    if here.idle > 0:
+        _start(constants, state, w, node, task, now)
+        return True
+    item.next = NO_TASK
+    if here.waiting == 0:
+        here.head = task
+    else:
+        state.tasks[here.tail].next = task
+    here.tail = task
+    here.waiting += 1
+    here.waiting_cycles += item.cycles
+    return True
+
+
+@compiled
+def complete(constants, state, w, slot, now):
+    """A slot's task finishes: room is given back and the queue moves on. Returns the task."""
+    node = constants.slot_node[slot]
+    here = state.nodes[w, node]
+    done = state.slots[w, slot].task
+    state.slots[w, slot].task = NO_TASK
+    state.slots[w, slot].finish = np.inf
+    here.idle += 1
+    here.free_storage += reservation(constants, state.tasks[done].input_bytes)
+    if here.waiting > 0:
+        first = here.head
+        here.head = state.tasks[first].next
+        here.waiting -= 1
+        here.waiting_cycles -= state.tasks[first].cycles
+        if here.waiting == 0:
+            here.waiting_cycles = 0.0
+        _start(constants, state, w, node, first, now)
+    return done
+
+
+@compiled
+def write_state(constants, state, w, node, now, out):
+    """R12: idle slots, wait of the head of the queue, cycles outstanding, free storage."""
+    here = state.nodes[w, node]
+    out[0] = here.idle
+    out[1] = now - state.tasks[here.head].clock if here.waiting > 0 else 0.0
+    cycles = here.waiting_cycles
+    for slot in range(constants.first_slot[node], constants.first_slot[node + 1]):
+        if state.slots[w, slot].task != NO_TASK:
+            cycles += (state.slots[w, slot].finish - now) * constants.node_rate[node]
+    out[2] = cycles
+    out[3] = here.free_storage

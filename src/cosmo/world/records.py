@@ -1,0 +1,237 @@
+"""The memory of a batch of worlds: one NumPy record per thing, one array per kind of thing.
+
+The kernels see these arrays as named tuples. Records keep what is used together close together in
+memory, and give kernel code names instead of column numbers.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+STATE_FIELDS = 4  # N, W, B, M of R12
+
+# What a world waits for. RUNNING never shows outside a kernel call.
+RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM = 0, 1, 2, 3, 4
+
+# Outcomes of a task. PENDING means that the episode has not settled it yet.
+PENDING, TP, FP, TN, FN, UNDECIDED = 0, 1, 2, 3, 4, 5
+
+NO_TASK = -1  # end of a list, idle slot
+NO_ACTION = -1
+
+WORLD = np.dtype(
+    [
+        ("now", "f8"),
+        ("sequence", "i8"),  # events scheduled so far: breaks ties (R5)
+        ("first_task", "i8"),  # its rows of the task table: the tasks of the ENs …
+        ("next_task", "i8"),
+        ("end_task", "i8"),
+        ("next_background", "i8"),  # … and then the background tasks, both in order of time
+        ("end_background", "i8"),
+        ("events", "i4"),  # size of the event heap
+        ("waits_for", "i4"),
+        ("subject", "i4"),  # the task or SN that the pending decision is about
+        ("row", "i4"),  # the pending decision's row in the turn
+        ("free_message", "i4"),
+        ("free_messages", "i4"),
+        ("updates", "i8"),  # status messages sent
+        ("update_decisions", "i8"),
+    ],
+    align=True,
+)
+
+# One cache line: in a large batch, fetching these rows is most of what a task costs.
+TASK = np.dtype(
+    [
+        ("generated", "f8"),
+        ("input_bytes", "f8"),
+        ("cycles", "f8"),
+        ("deadline", "f8"),  # relative to `generated`
+        ("decided", "f8"),
+        ("clock", "f8"),  # when it reaches the node that runs it; once final, when that was
+        ("feasible", "u4"),  # bit r: route r was feasible at the decision (R15)
+        ("next", "i4"),  # link of the one list that the task is in
+        ("ue", "i4"),
+        ("node", "i1"),  # its EN; of a background task, its SN, counted after the ENs
+        ("action", "i1"),
+        ("outcome", "i1"),
+        ("refused", "?"),  # the node had no room
+    ],
+    align=True,
+)
+assert TASK.itemsize == 64
+
+EVENT = np.dtype(
+    [("time", "f8"), ("order", "i8"), ("what", "i4"), ("subject", "i4")],
+    align=True,
+)
+
+NODE = np.dtype(
+    [
+        ("free_storage", "f8"),
+        ("waiting_cycles", "f8"),
+        ("idle", "i4"),
+        ("waiting", "i4"),
+        ("head", "i4"),  # waiting tasks, a list through TASK.next
+        ("tail", "i4"),
+    ],
+    align=True,
+)
+
+SLOT = np.dtype([("finish", "f8"), ("task", "i4")], align=True)
+
+UE = np.dtype([("throughput", "f8"), ("samples", "i8")], align=True)
+
+LINK = np.dtype([("up_free", "f8"), ("down_free", "f8")], align=True)
+
+SERVICE = np.dtype(
+    [
+        ("flight_head", "i4"),  # tasks on their way to this SN, by arrival time
+        ("flight_tail", "i4"),
+        ("recent_head", "i4"),  # offloaded tasks that became final lately, by that time
+        ("recent_tail", "i4"),
+        ("recent_count", "i4"),
+        ("recent_success", "i4"),
+        ("recent_delay", "f8"),
+    ],
+    align=True,
+)
+
+CACHE = np.dtype(
+    [
+        ("source", "f8"),  # source timestamp of what the EN holds; -1 if nothing yet
+        ("acknowledged", "f8"),  # source timestamp that the SN knows to be held; -1 if none
+        ("state", "f8", (STATE_FIELDS,)),
+        ("acknowledged_state", "f8", (STATE_FIELDS,)),
+    ],
+    align=True,
+)
+
+MESSAGE = np.dtype(
+    [
+        ("source", "f8"),
+        ("state", "f8", (STATE_FIELDS,)),
+        ("link", "i4"),
+        ("next", "i4"),
+    ],
+    align=True,
+)
+
+SETTINGS = np.dtype(
+    [
+        ("window", "f8"),
+        ("undecided_after", "f8"),
+        ("access_bytes_per_ms", "f8"),
+        ("access_overhead", "f8"),
+        ("contention", "f8"),
+        ("throughput_weight", "f8"),
+        ("residual_cap", "f8"),
+        ("hop_delay", "f8"),
+        ("packet_bytes", "f8"),
+        ("result_bytes", "f8"),
+        ("status_bytes", "f8"),
+        ("ack_bytes", "f8"),
+        ("reservation_floor", "f8"),
+        ("history", "f8"),
+        ("rate_period", "f8"),  # 0: link rates are constant
+        ("hops", "i4"),
+        ("ens", "i4"),
+        ("sns", "i4"),
+        ("ues", "i4"),
+    ],
+    align=True,
+)
+
+DISPATCH_ROW = np.dtype(
+    [
+        ("world", "i8"),
+        ("en", "i8"),
+        ("ue", "i8"),
+        ("task", "i8"),
+        ("time_ms", "f8"),
+        ("generated_ms", "f8"),
+        ("input_bytes", "f8"),
+        ("cycles", "f8"),
+        ("deadline_ms", "f8"),
+        ("throughput_mbps", "f8"),
+        ("throughput_trend_mbps", "f8"),
+        ("residual_ms", "f8"),
+        ("en_state", "f8", (STATE_FIELDS,)),
+        ("local_room", "?"),
+    ],
+    align=True,
+)
+
+UPDATE_ROW = np.dtype(
+    [
+        ("world", "i8"),
+        ("sn", "i8"),
+        ("time_ms", "f8"),
+        ("sn_state", "f8", (STATE_FIELDS,)),
+        ("recent_delay_ms", "f8"),
+        ("recent_success", "f8"),
+        ("recent_failure", "f8"),
+    ],
+    align=True,
+)
+
+Records = NDArray[np.void]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Constants(NamedTuple):
+    """What never changes in an episode, the same for every world of a batch."""
+
+    settings: Records  # one SETTINGS record
+    node_slots: Ints  # nodes are the ENs, then the SNs
+    node_rate: Floats  # cycles per ms of one slot
+    node_storage: Floats
+    node_queue: Ints
+    first_slot: Ints  # nodes + 1
+    slot_node: Ints
+    up_rate: Floats  # bytes per ms, [EN, SN]
+    down_rate: Floats
+    ue_enter: Floats  # ms, when a UE of a cell comes into range
+    ue_leave: Floats  # ms, when it is out of range for good
+    ue_edge: Floats  # ms, when it is first at the far edge of the radius
+    ue_crossing: Floats  # ms from edge to edge if it turns there, else 0
+
+
+class State(NamedTuple):
+    """What changes, with the world as first index (the task table is one long array)."""
+
+    worlds: Records
+    tasks: Records
+    events: Records
+    nodes: Records
+    slots: Records
+    channel_free: Floats  # [world, EN]
+    ues: Records
+    links: Records  # [world, EN * SNs + SN]
+    services: Records
+    caches: Records
+    messages: Records
+    rate_factor: Floats  # [world, direction * links + link, period]; size 0 if constant
+    scratch: Floats  # room for a node's slots
+
+
+class Turn(NamedTuple):
+    """What `advance` tells and is told: who must decide, what they see, what they answer."""
+
+    counts: Ints  # EN rows, SN rows, worlds still running, error
+    dispatch: Records
+    cached_state: Floats  # [row, SN, 4]
+    cached_source: Floats  # [row, SN]
+    up_link: Floats  # [row, SN, 3]: mean rate, its deviation, trend (Mbps)
+    estimate: Floats  # [row, route]: R15, for the yardstick and for training only
+    feasible: NDArray[np.bool_]
+    true_state: Floats  # [row, SN, 4], for measurement only
+    update: Records
+    acknowledged_state: Floats  # [row, EN, 4]
+    acknowledged_source: Floats
+    down_link: Floats  # [row, EN, 3]
+    action: Ints
+    send: NDArray[np.bool_]
+    interval: Floats

@@ -1,0 +1,13 @@
+import pytest
+from hypothesis import settings
+
+from commands import Cosmo
+
+# The same examples in every run: a red build must be red for everybody.
+settings.register_profile("cosmo", derandomize=True, print_blob=True)
+settings.load_profile("cosmo")
+
+
+@pytest.fixture
+def cosmo(monkeypatch, capsys):
+    return Cosmo(monkeypatch, capsys)

@@ -1,0 +1,140 @@
+"""Methods by name, by file, with parameters."""
+
+import numpy as np
+import pytest
+
+from cosmo import METHODS, InputError, load, method, simulate
+
+POLICY = '''
+"""Policies of a user."""
+from pydantic import PositiveFloat
+from cosmo import InputError, Method
+
+class Small(Method):
+    """Runs small tasks locally, rejects the rest."""
+
+    def __init__(self, limit: PositiveFloat = 4e5, twice: bool = False) -> None:
+        if limit > 1e9:
+            raise InputError(f"limit = {limit:g}: must be at most 1e9")
+        self.limit = 2 * limit if twice else limit
+
+    def dispatcher(self, setting):
+        return self
+
+    def decide(self, tasks):
+        return [0 if cycles <= self.limit else tasks.reject for cycles in tasks.cycles]
+'''
+
+
+@pytest.fixture
+def policy_file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(POLICY)
+    return path
+
+
+def test_every_method_has_one_line_and_plays():
+    scenario = load("paper", ["episode.window_ms=300", "episode.warmup_ms=0"])
+    for name, kind in METHODS.items():
+        assert kind.summary().endswith(".")
+        assert "\n" not in kind.summary()
+        assert simulate(scenario, method(name)).metrics["success_rate"].mean >= 0
+
+
+def test_a_method_from_a_file_with_parameters(policy_file):
+    scenario = load("paper")
+    for spec, limit in (
+        (f"{policy_file}:Small", 4e5),
+        (f"{policy_file}:Small:limit=2e5,twice=true", 4e5),
+        (f"{policy_file}:Small:limit=2e5", 2e5),
+    ):
+        outcome = simulate(scenario, method(spec)).outcomes[0]
+        small = outcome.tasks.cycles <= limit
+        np.testing.assert_array_equal(outcome.action == 0, small)
+        np.testing.assert_array_equal(outcome.action == 2, ~small)
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("nope", "unknown; must be one of all-local"),
+        ("all-local:x=1", "unknown parameter x .allowed: none"),
+        ("none.py:A", "there is no file"),
+        ("{file}:Big", "no such Method in .* .found: Small"),
+        ("{file}:Small:limit=-1", "limit = '-1': must be greater than 0"),
+        ("{file}:Small:limit=a", "limit = 'a': must be a valid number"),
+        ("{file}:Small:limit", "parameter 'limit' must look like name=value"),
+        ("{file}:Small:size=1", "unknown parameter size .allowed: limit, twice"),
+        ("{file}:Small:limit=1e10", "limit = 1e.10: must be at most 1e9"),
+    ],
+)
+def test_a_wrong_method_is_one_line(spec, reason, policy_file):
+    with pytest.raises(InputError, match=reason) as caught:
+        method(spec.format(file=policy_file))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_fails_on_import_is_one_line(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("import nonexistent_module_of_mine\n")
+    with pytest.raises(InputError, match=r"fails on import \(ModuleNotFoundError"):
+        method(f"{path}:A")
+
+
+def test_only_privileged_methods_see_the_truth():
+    seen = {}
+
+    def spy(name, privileged):
+        class Spy(METHODS["all-local"]):
+            """Looks."""
+
+            def decide(self, tasks):
+                seen[name] = tasks.truth
+                return super().decide(tasks)
+
+        Spy.privileged = privileged
+        return Spy()
+
+    scenario = load("paper", ["episode.window_ms=100", "episode.warmup_ms=0"])
+    simulate(scenario, spy("open", True))
+    simulate(scenario, spy("blind", False))
+    assert seen["open"] is not None
+    assert seen["blind"] is None
+
+
+def test_all_methods_face_the_same_workload():
+    scenario = load("shared-sn")
+    times = [simulate(scenario, method(name), seed=3).outcomes[0] for name in METHODS]
+    for outcome in times[1:]:
+        np.testing.assert_array_equal(outcome.tasks.cycles, times[0].tasks.cycles)
+        np.testing.assert_array_equal(
+            outcome.episode.background.time_ms, times[0].episode.background.time_ms
+        )
+
+
+def test_random_uses_all_actions_alike_and_its_own_stream():
+    scenario = load("campus", ["workload.rate=400"])
+    first = simulate(scenario, method("random"), seed=1, episodes=2)
+    share = np.bincount(first.outcomes[0].action[first.outcomes[0].action >= 0]) / len(
+        first.outcomes[0].action
+    )
+    np.testing.assert_allclose(share, 0.25, atol=0.02)
+    count = min(len(outcome.action) for outcome in first.outcomes)
+    a, b = (outcome.action[:count] for outcome in first.outcomes)
+    assert not np.array_equal(a, b)
+
+
+def test_progress_goes_up_to_one():
+    shares = []
+    scenario = load("paper", ["workload.rate=320"])
+    simulate(scenario, method("all-local"), episodes=70, share_done=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert len(shares) > 10
+
+
+def test_episodes_do_not_depend_on_how_many_are_played():
+    scenario = load("paper")
+    few = simulate(scenario, method("random"), seed=2, episodes=2)
+    many = simulate(scenario, method("random"), seed=2, episodes=66)
+    assert few.episodes == many.episodes[:2]

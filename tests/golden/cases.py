@@ -1,0 +1,35 @@
+"""Short episodes whose every task is kept in the repository, to catch silent changes of the world.
+
+Regenerate on purpose with `python tests/golden/cases.py`, and say in the commit why they changed.
+"""
+
+from pathlib import Path
+
+import polars
+
+from cosmo import load, method, simulate
+from cosmo.measure import task_table
+
+FOLDER = Path(__file__).parent
+SHORT = ("episode.window_ms=600", "episode.warmup_ms=100")
+
+CASES = {
+    "paper-random": ("paper", "random", ["workload.rate=320"]),
+    "paper-full-information": ("paper", "full-information", ["workload.rate=320"]),
+    "paper-local-until-full": ("paper", "local-until-full", ["workload.arrivals=deterministic"]),
+    "campus-random": ("campus", "random", ["workload.rate=150"]),
+    "shared-sn-full-information": ("shared-sn", "full-information", ["workload.rate=200"]),
+    "fading-bursty-random": ("fading-backhaul", "random", ["workload.arrivals=bursty"]),
+}
+
+
+def table(case: str) -> polars.DataFrame:
+    preset, name, settings = CASES[case]
+    scenario = load(preset, [*SHORT, *settings])
+    result = simulate(scenario, method(name), seed=2026)
+    return task_table(result.outcomes, scenario.en.count, scenario.sn.count)
+
+
+if __name__ == "__main__":
+    for case in CASES:
+        table(case).write_csv(FOLDER / f"{case}.csv")

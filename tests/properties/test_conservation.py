@@ -1,0 +1,119 @@
+"""What must hold in every world, whatever the scenario and whoever decides."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cosmo import Worlds
+from cosmo.scenario import per_node
+from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
+from scenarios import worlds
+
+
+def _within(states, slots, storage):
+    idle, wait, cycles, free = states.T
+    assert (idle >= 0).all()
+    assert (idle <= slots).all()
+    assert (idle == np.floor(idle)).all()
+    assert (wait >= 0).all()
+    assert (wait[idle > 0] == 0).all(), "somebody waits beside an idle slot"
+    assert (cycles >= -1e-3).all()
+    assert (free >= -1e-6).all()
+    assert (free <= storage + 1e-6).all()
+
+
+def _play_and_watch(scenario, episode, salt):
+    """Play scrambled decisions; check every observation on the way."""
+    en_slots = np.array(per_node(scenario.en.slots, scenario.en.count))
+    sn_slots = np.array(per_node(scenario.sn.slots, scenario.sn.count))
+    en_storage = np.array(per_node(scenario.en.storage_bytes, scenario.en.count))
+    sn_storage = np.array(per_node(scenario.sn.storage_bytes, scenario.sn.count))
+    held = np.full((scenario.en.count, scenario.sn.count), -1.0)
+    acknowledged = held.copy()
+    clock, sent_at = 0.0, set()
+
+    batch = Worlds(scenario, [episode], status_dimensions=2)
+    turn = batch.advance()
+    while not turn.over:
+        see, look = turn.dispatch, turn.update
+        if len(see):
+            now, en = float(see.time_ms[0]), int(see.en[0])
+            _within(see.en_state, en_slots[en], en_storage[en])
+            _within(turn.truth.sn_state[0], sn_slots, sn_storage)
+            sources = see.sn_source_ms[0]
+            assert (sources >= held[en]).all(), "the cache went back in source time"
+            assert set(sources[sources >= 0]) <= sent_at, "the cache holds what nobody sent"
+            assert (sources <= now).all()
+            held[en] = sources
+            np.testing.assert_array_equal(see.age_ms[0], now - np.maximum(sources, 0.0))
+            assert see.throughput_mbps[0] > 0
+            assert see.residual_ms[0] >= 0
+            batch.answer(action=(int(see.task[0]) * 2654435761 + salt) % (scenario.sn.count + 2))
+        if len(look):
+            now, sn = float(look.time_ms[0]), int(look.sn[0])
+            _within(look.sn_state, sn_slots[sn], sn_storage[sn])
+            sources = look.acknowledged_source_ms[0]
+            assert (sources >= acknowledged[:, sn]).all()
+            assert (sources >= -1).all()
+            acknowledged[:, sn] = sources
+            assert now < episode.window_ms
+            total = look.recent_success[0] + look.recent_failure[0]
+            assert total in (0.0, 1.0)
+            send = (round(now * 100) + salt) % 2 == 0
+            if send:
+                sent_at.add(now)
+            batch.answer(send=send, interval_ms=7.0 + sn)
+        assert now >= clock, "time went backwards"
+        clock = now
+        turn = batch.advance()
+    return batch.outcome(0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(), st.integers(0, 100))
+def test_every_task_ends_once_and_no_limit_is_broken(case, salt):
+    scenario, episode = case
+    outcome = _play_and_watch(scenario, episode, salt)
+    tasks, label, action = outcome.tasks, outcome.outcome, outcome.action
+    reject = scenario.sn.count + 1
+    decided = label != UNDECIDED
+
+    assert np.isin(label, (TP, FP, TN, FN, UNDECIDED)).all()
+    assert ((action >= 0) == decided).all()
+    assert (np.isin(label, (TN, FN)) == (action == reject)).all()
+    assert np.isfinite(outcome.finished_ms).all()
+    assert (outcome.decided_ms[decided] > tasks.time_ms[decided]).all()
+    assert (outcome.finished_ms[decided] >= outcome.decided_ms[decided]).all()
+    assert (label[outcome.refused] == FP).all()
+    delay = outcome.finished_ms - tasks.time_ms
+    assert (delay[label == TP] <= tasks.deadline_ms[label == TP]).all()
+    late = (label == FP) & ~outcome.refused
+    assert (delay[late] > tasks.deadline_ms[late]).all()
+    assert ((outcome.feasible != 0)[label == FN]).all()
+    assert ((outcome.feasible == 0)[label == TN]).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(worlds(), st.integers(0, 100))
+def test_an_en_serves_in_order_within_its_slots_places_and_storage(case, salt):
+    scenario, episode = case
+    outcome = _play_and_watch(scenario, episode, salt)
+    tasks = outcome.tasks
+    for en in range(scenario.en.count):
+        mine = (tasks.en == en) & (outcome.action == 0) & ~outcome.refused
+        start = outcome.decided_ms[mine]
+        end = outcome.finished_ms[mine]
+        rate = per_node(scenario.en.cycles_per_ms, scenario.en.count)[en]
+        begin = end - tasks.cycles[mine] / rate
+        order = np.argsort(start, kind="stable")
+        assert (np.diff(begin[order]) >= -1e-6).all(), "not first come, first served"
+        held = np.maximum(tasks.input_bytes[mine], scenario.storage.reservation_floor_bytes)
+        slots = per_node(scenario.en.slots, scenario.en.count)[en]
+        places = per_node(scenario.en.queue_capacity, scenario.en.count)[en]
+        storage = per_node(scenario.en.storage_bytes, scenario.en.count)[en]
+        for now in start:
+            present = (start <= now) & (end > now)
+            running = (begin <= now + 1e-9) & (end > now + 1e-9)
+            assert present.sum() <= places
+            assert running.sum() <= slots
+            assert held[present].sum() <= storage + 1e-6

@@ -1,0 +1,1 @@
+"""A slow, plain model of the world that the fast engine is checked against."""

@@ -1,0 +1,116 @@
+"""What goes into the reference world and what comes out of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+State = tuple[int, float, float, float]  # N, W, B, M of R12
+Reading = tuple[float | None, State]  # source time (None: nothing received yet), values
+
+
+@dataclass
+class Node:
+    slots: int
+    rate: float  # cycles/ms of one slot
+    storage: float
+    queue: int
+
+
+@dataclass
+class Link:
+    """Both directions between an EN and an SN; schedules hold (start_ms, mbps) in time order."""
+
+    up_mbps: float
+    down_mbps: float
+    hops: int = 2
+    hop_delay_ms: float = 1.0
+    packet_bytes: float = 1500
+    up_schedule: list[tuple[float, float]] = field(default_factory=list)
+    down_schedule: list[tuple[float, float]] = field(default_factory=list)
+
+
+@dataclass
+class Ue:
+    distance_m: float
+    heading_deg: float = 0.0  # between the motion and the direction to the EN
+
+
+@dataclass
+class Parameters:
+    ens: list[Node]
+    sns: list[Node]
+    links: list[list[Link]]  # [en][sn]
+    ues: list[Ue]  # the same in every cell
+    access_rate_mbps: float = 128.6
+    access_overhead_ms: float = 0.043
+    contention_ms: float = 0.40
+    speed_m_per_s: float = 1.0
+    radius_m: float = 8.0
+    result_bytes: float = 1000
+    reservation_floor_bytes: float = 50000
+    status_dims: int = 4
+    ack_bytes: float = 64
+    undecided_after_ms: float = 5000
+    window_ms: float = 10000
+
+    @property
+    def status_bytes(self) -> float:
+        return 64 + 4 * self.status_dims
+
+
+@dataclass
+class Task:
+    time: float
+    en: int
+    ue: int
+    input_bytes: float
+    cycles: float
+    deadline: float  # relative to time
+
+
+@dataclass
+class Background:
+    time: float
+    sn: int
+    input_bytes: float
+    cycles: float
+
+
+@dataclass
+class Result:
+    action: int | None = None
+    outcome: str = "none"  # or TP, FP, TN, FN
+    decided: float | None = None
+    finished: float = math.nan
+    delay: float | None = None
+    feasible: list[bool] | None = None
+
+
+@dataclass
+class CacheChange:
+    time: float
+    en: int
+    sn: int
+    source_time: float
+    values: State
+
+
+@dataclass
+class TaskView:
+    index: int
+    en: int
+    now: float
+    local_room: bool
+    estimates: list[float]  # end-to-end delay of routes 0..S (R15)
+    feasible: list[bool]
+    en_state: State
+    cache: list[Reading]  # over SNs
+
+
+@dataclass
+class UpdateView:
+    sn: int
+    now: float
+    state: State
+    acknowledged: list[Reading]  # over ENs

@@ -1,0 +1,345 @@
+"""The world of readings R1-R17 as a plain event list: obvious rather than fast."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .records import (
+    Background,
+    CacheChange,
+    Link,
+    Node,
+    Parameters,
+    Reading,
+    Result,
+    State,
+    Task,
+    TaskView,
+    Ue,
+    UpdateView,
+)
+
+# R5: the order of events at one instant.
+FINISH, DELIVERY, EN_DECISION, SN_DECISION, GENERATION = range(5)
+BYTES_PER_MS = 125.0  # of one Mbps
+
+Decide = Callable[[TaskView], int]
+Update = Callable[[UpdateView], tuple[bool, float]]
+
+
+def utility(
+    outcome: str,
+    delay: float | None = None,
+    input_bytes: float = 0.0,
+    offloaded: bool = False,
+    *,
+    value: float = 80.0,
+    weights: tuple[float, float, float, float] = (1.2, 5.0, 1.0, 1.5),
+    lambda_t: float = 0.15,
+    lambda_c: float = 1e-4,
+    eta_c: float = 0.20,
+) -> float:
+    """R16; the weights are those of TP, FP, TN, FN."""
+    tp, fp, tn, fn = weights
+    gain = value * {"TP": tp, "FP": -fp, "TN": tn, "FN": -fn, "none": 0.0}[outcome]
+    if outcome in ("TP", "FP") and delay is not None:
+        gain -= eta_c * (lambda_t * delay + lambda_c * input_bytes * offloaded)
+    return gain
+
+
+def idle_delays(p: Parameters, en: int, input_bytes: float, cycles: float) -> list[float]:
+    """R3: the delay of every route on an idle system at the nominal link rates."""
+    uplink = p.access_overhead_ms + input_bytes / (p.access_rate_mbps * BYTES_PER_MS)
+    delays = [uplink + cycles / p.ens[en].rate]
+    for node, link in zip(p.sns, p.links[en], strict=True):
+        upload = Pipe(link, link.up_mbps, []).send(0.0, input_bytes)
+        result = Pipe(link, link.down_mbps, []).send(0.0, p.result_bytes)
+        delays.append(uplink + upload + cycles / node.rate + result)
+    return delays
+
+
+def idle_deadline_base(p: Parameters, en: int, input_bytes: float, cycles: float) -> float:
+    """R3: min(local, offload)."""
+    return min(idle_delays(p, en, input_bytes, cycles))
+
+
+def deadline(base: float, slack: float) -> float:
+    """R3: the relative deadline, from the idle delay and a slack drawn from U(10, 30)."""
+    return min(max(1.35 * base + slack, 60.0), 220.0)
+
+
+def range_window(ue: Ue, speed_m_per_s: float, radius_m: float) -> tuple[float, float] | None:
+    """R7: from when to when (ms) a UE is within the radius, None if never."""
+    if speed_m_per_s == 0:
+        return (-math.inf, math.inf) if ue.distance_m <= radius_m else None
+    across = ue.distance_m * math.sin(math.radians(ue.heading_deg))
+    along = ue.distance_m * math.cos(math.radians(ue.heading_deg))
+    if abs(across) > radius_m:
+        return None
+    half = math.sqrt(radius_m**2 - across**2)
+    return (along - half) / speed_m_per_s * 1000, (along + half) / speed_m_per_s * 1000
+
+
+class Pipe:
+    """One direction of a link (R13)."""
+
+    def __init__(self, link: Link, mbps: float, schedule: Sequence[tuple[float, float]]) -> None:
+        self.link = link
+        self.rates = [(-math.inf, mbps), *schedule]
+        self.free = 0.0
+
+    def rate(self, time: float) -> float:
+        """Bytes/ms in force at a time."""
+        return [mbps for start, mbps in self.rates if start <= time][-1] * BYTES_PER_MS
+
+    def delivered(self, start: float, size: float, rate: float) -> float:
+        tail = (self.link.hops - 1) * min(size, self.link.packet_bytes) / rate
+        return start + size / rate + self.link.hops * self.link.hop_delay_ms + tail
+
+    def send(self, now: float, size: float) -> float:
+        """Queue a message and return when it is delivered."""
+        start = max(now, self.free)
+        rate = self.rate(start)
+        self.free = start + size / rate
+        return self.delivered(start, size, rate)
+
+    def estimate(self, now: float, ready: float, size: float) -> float:
+        """When a message ready at a later time would be delivered, as far as known now."""
+        return self.delivered(max(ready, self.free), size, self.rate(now))
+
+
+@dataclass
+class Job:
+    """A task, or background work (index None), on its way to a node or at it."""
+
+    index: int | None
+    cycles: float
+    reservation: float
+    arrival: float  # at the node
+
+
+class Server:
+    """A node's slots, waiting queue and storage (R9-R12)."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.waiting: deque[Job] = deque()
+        self.running: list[tuple[float, Job]] = []  # (finish time, job)
+
+    def jobs(self) -> list[Job]:
+        return [job for _, job in self.running] + list(self.waiting)
+
+    def has_room(self, reservation: float, ahead: Sequence[Job] = ()) -> bool:
+        """R10, as if the jobs ahead were here already."""
+        present = [job.reservation for job in [*self.jobs(), *ahead]]
+        free = self.node.storage - sum(present)
+        return free >= reservation and len(present) < self.node.queue
+
+    def state(self, now: float) -> State:
+        idle = self.node.slots - len(self.running)
+        wait = now - self.waiting[0].arrival if self.waiting else 0.0
+        work = sum(job.cycles for job in self.waiting)
+        work += sum((finish - now) * self.node.rate for finish, _ in self.running)
+        return idle, wait, work, self.node.storage - sum(job.reservation for job in self.jobs())
+
+    def forecast(self, now: float, job: Job, ahead: Sequence[Job]) -> float:
+        """When a job would finish, after the jobs here and those on their way ahead of it."""
+        slots = [now] * (self.node.slots - len(self.running)) + [end for end, _ in self.running]
+        heapq.heapify(slots)
+        end = now
+        for other in [*self.waiting, *ahead, job]:
+            end = max(other.arrival, heapq.heappop(slots)) + other.cycles / self.node.rate
+            heapq.heappush(slots, end)
+        return end
+
+
+class World:
+    """One episode."""
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        tasks: Sequence[Task],
+        decide: Decide,
+        update: Update | None,
+        background: Sequence[Background],
+    ) -> None:
+        p = self.p = parameters
+        self.tasks, self.decide, self.update = tasks, decide, update
+        self.now = 0.0
+        self.sequence = 0
+        self.events: list[tuple[float, int, int, Callable[..., None], tuple[object, ...]]] = []
+        self.ens = [Server(node) for node in p.ens]
+        self.sns = [Server(node) for node in p.sns]
+        self.up = [[Pipe(k, k.up_mbps, k.up_schedule) for k in row] for row in p.links]
+        self.down = [[Pipe(k, k.down_mbps, k.down_schedule) for k in row] for row in p.links]
+        self.windows = [range_window(ue, p.speed_m_per_s, p.radius_m) for ue in p.ues]
+        self.channel_free = [0.0] * len(p.ens)
+        self.in_flight: list[list[Job]] = [[] for _ in p.sns]  # in the order of sending
+        empty: list[Reading] = [(None, (sn.slots, 0.0, 0.0, sn.storage)) for sn in p.sns]  # R14
+        self.cache = [list(empty) for _ in p.ens]
+        self.acknowledged = [[empty[sn]] * len(p.ens) for sn in range(len(p.sns))]
+        self.cache_log: list[CacheChange] = []
+        self.results = [Result() for _ in tasks]
+        for index, task in enumerate(tasks):
+            self.at(task.time, GENERATION, self.on_request, index)
+        for work in background:
+            self.at(work.time, GENERATION, self.on_background, work)
+        if update is not None and p.window_ms > 0:
+            for sn in range(len(p.sns)):
+                self.at(0.0, SN_DECISION, self.on_update, sn)
+
+    def at(self, time: float, kind: int, handler: Callable[..., None], *arguments: object) -> None:
+        heapq.heappush(self.events, (time, kind, self.sequence, handler, arguments))
+        self.sequence += 1
+
+    def run(self) -> None:
+        while self.events:
+            self.now, _, _, handler, arguments = heapq.heappop(self.events)
+            handler(*arguments)
+
+    def on_request(self, index: int) -> None:
+        """A UE asks for the channel (R6, R7), first when the task is generated."""
+        task, p = self.tasks[index], self.p
+        free = self.channel_free[task.en]
+        start = max(self.now, free)
+        window = self.windows[task.ue]
+        last = task.time + task.deadline + p.undecided_after_ms
+        if window is None or start > window[1] or start < window[0] > last:
+            self.results[index].finished = last
+        elif start < window[0]:
+            self.at(window[0], GENERATION, self.on_request, index)
+        else:
+            hold = p.access_overhead_ms + task.input_bytes / (p.access_rate_mbps * BYTES_PER_MS)
+            end = start + hold + (p.contention_ms if free > self.now else 0.0)
+            self.channel_free[task.en] = end
+            if end > last:  # R4
+                self.results[index].finished = last
+            else:
+                self.at(end, EN_DECISION, self.on_task, index)
+
+    def on_background(self, work: Background) -> None:
+        self.join(self.sns[work.sn], work.sn, self.job(None, work.input_bytes, work.cycles))
+
+    def job(self, index: int | None, input_bytes: float, cycles: float) -> Job:
+        return Job(index, cycles, max(input_bytes, self.p.reservation_floor_bytes), self.now)
+
+    def routes(self, task: Task, job: Job) -> tuple[list[float], list[bool]]:
+        """R15: the estimated delay of every route and whether it is feasible."""
+        here = self.ens[task.en]
+        estimates = [here.forecast(self.now, job, ()) - task.time]
+        rooms = [here.has_room(job.reservation)]
+        for sn, server in enumerate(self.sns):
+            up, down = self.up[task.en][sn], self.down[task.en][sn]
+            arrival = up.estimate(self.now, self.now, task.input_bytes)
+            sent = Job(job.index, job.cycles, job.reservation, arrival)
+            ahead = [other for other in self.in_flight[sn] if other.arrival <= arrival]
+            ahead.sort(key=lambda other: other.arrival)  # stable: ties in the order of sending
+            completion = server.forecast(self.now, sent, ahead)
+            returned = down.estimate(self.now, completion, self.p.result_bytes)
+            estimates.append(returned - task.time)
+            rooms.append(server.has_room(job.reservation, ahead))
+        return estimates, [a and b <= task.deadline for a, b in zip(rooms, estimates, strict=True)]
+
+    def on_task(self, index: int) -> None:
+        """The EN decides (R1)."""
+        task, server = self.tasks[index], self.ens[self.tasks[index].en]
+        job = self.job(index, task.input_bytes, task.cycles)
+        estimates, feasible = self.routes(task, job)
+        local_room = server.has_room(job.reservation)
+        state, cache = server.state(self.now), list(self.cache[task.en])
+        offered = list(feasible)
+        view = TaskView(index, task.en, self.now, local_room, estimates, offered, state, cache)
+        action = self.decide(view)
+        result = self.results[index]
+        result.action, result.decided, result.feasible = action, self.now, feasible
+        if action == 0:
+            self.join(server, None, job)
+        elif 1 <= action <= len(self.sns):
+            job.arrival = self.up[task.en][action - 1].send(self.now, task.input_bytes)
+            self.in_flight[action - 1].append(job)
+            self.at(job.arrival, DELIVERY, self.on_offloaded, action - 1, job)
+        elif action == len(self.sns) + 1:
+            result.outcome, result.finished = "FN" if any(feasible) else "TN", self.now
+        else:
+            raise ValueError(f"action {action!r} is not a route or a rejection")
+
+    def on_offloaded(self, sn: int, job: Job) -> None:
+        self.in_flight[sn].remove(job)
+        self.join(self.sns[sn], sn, job)
+
+    def join(self, server: Server, sn: int | None, job: Job) -> None:
+        """A job reaches a node (R10); sn is None at an EN."""
+        if server.has_room(job.reservation):
+            server.waiting.append(job)
+            self.start(server, sn)
+        elif job.index is not None:
+            self.close(job.index, refused=True)
+
+    def start(self, server: Server, sn: int | None) -> None:
+        if server.waiting and len(server.running) < server.node.slots:
+            job = server.waiting.popleft()
+            finish = self.now + job.cycles / server.node.rate
+            server.running.append((finish, job))
+            self.at(finish, FINISH, self.on_finish, server, sn, job)
+
+    def on_finish(self, server: Server, sn: int | None, job: Job) -> None:
+        server.running = [entry for entry in server.running if entry[1] is not job]
+        self.start(server, sn)
+        if job.index is None:
+            return
+        if sn is None:
+            self.close(job.index)
+        else:
+            down = self.down[self.tasks[job.index].en][sn]
+            self.at(down.send(self.now, self.p.result_bytes), DELIVERY, self.close, job.index)
+
+    def close(self, index: int, refused: bool = False) -> None:
+        task, result = self.tasks[index], self.results[index]
+        result.finished, result.delay = self.now, self.now - task.time
+        result.outcome = "FP" if refused or result.delay > task.deadline else "TP"
+
+    def on_update(self, sn: int) -> None:
+        """An SN decides whether to send its state (R14, R21)."""
+        assert self.update is not None
+        state = self.sns[sn].state(self.now)
+        view = UpdateView(sn, self.now, state, list(self.acknowledged[sn]))
+        send, interval = self.update(view)
+        if interval <= 0:
+            raise ValueError(f"interval {interval!r} must be positive")
+        if send:
+            for en, pipes in enumerate(self.down):
+                arrival = pipes[sn].send(self.now, self.p.status_bytes)
+                self.at(arrival, DELIVERY, self.on_status, en, sn, self.now, state)
+        if self.now + interval < self.p.window_ms:
+            self.at(self.now + interval, SN_DECISION, self.on_update, sn)
+
+    def on_status(self, en: int, sn: int, source_time: float, state: State) -> None:
+        held = self.cache[en][sn][0]
+        if held is None or source_time > held:
+            self.cache[en][sn] = (source_time, state)
+            self.cache_log.append(CacheChange(self.now, en, sn, source_time, state))
+            arrival = self.up[en][sn].send(self.now, self.p.ack_bytes)
+            self.at(arrival, DELIVERY, self.on_ack, en, sn, source_time, state)
+
+    def on_ack(self, en: int, sn: int, source_time: float, state: State) -> None:
+        held = self.acknowledged[sn][en][0]
+        if held is None or source_time > held:
+            self.acknowledged[sn][en] = (source_time, state)
+
+
+def run(
+    parameters: Parameters,
+    tasks: Sequence[Task],
+    decide: Decide,
+    update: Update | None = None,
+    background: Sequence[Background] = (),
+) -> tuple[list[Result], list[CacheChange]]:
+    """Run one episode until every task is final; the second value logs the changes of EN caches."""
+    world = World(parameters, tasks, decide, update, background)
+    world.run()
+    return world.results, world.cache_log

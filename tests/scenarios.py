@@ -1,0 +1,61 @@
+"""Random scenarios and episodes for property tests: small worlds with everything in them."""
+
+from hypothesis import strategies as st
+
+from cosmo.scenario import Scenario, load
+from cosmo.workload import Episode, episode
+
+
+def _number(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(low, high, allow_nan=False, width=32)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """One to three ENs and SNs, tight or loose limits, background, fading, UEs out of range."""
+    ens, sns = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    ues = draw(st.integers(1, 3))
+
+    def each(count: int, low: int, high: int) -> list[int]:
+        return [draw(st.integers(low, high)) for _ in range(count)]
+
+    def numbers(count: int, low: float, high: float) -> list[float]:
+        return [draw(_number(low, high)) for _ in range(count)]
+
+    fading = draw(st.sampled_from([[1.0, 1.0], [0.2, 1.0], [0.9, 1.5]]))
+    background = draw(st.sampled_from([[0.0, 0.0], [20.0, 300.0], [0.0, 500.0]]))
+    fields = {
+        "workload.arrivals": draw(st.sampled_from(["deterministic", "poisson", "bursty"])),
+        "workload.rate": draw(st.sampled_from([40.0, 150.0, 400.0, 900.0])),
+        "workload.input_bytes": draw(st.sampled_from([[20000, 50000], [200, 2000], [900, 60000]])),
+        "episode.window_ms": 400.0,
+        "episode.warmup_ms": draw(st.sampled_from([0.0, 100.0])),
+        "episode.undecided_after_ms": draw(st.sampled_from([0.0, 50.0, 5000.0])),
+        "background.rates": background,
+        "background.dwell_ms": [50.0, 80.0],
+        "fading.factors": fading,
+        "fading.period_ms": draw(st.sampled_from([7.0, 40.0])),
+        "en.count": ens,
+        "en.slots": each(ens, 1, 3),
+        "en.storage_bytes": numbers(ens, 40000.0, 400000.0),
+        "en.queue_capacity": each(ens, 1, 8),
+        "sn.count": sns,
+        "sn.slots": each(sns, 1, 5),
+        "sn.cycles_per_ms": numbers(sns, 9000.0, 60000.0),
+        "sn.storage_bytes": numbers(sns, 40000.0, 900000.0),
+        "sn.queue_capacity": each(sns, 1, 12),
+        "backhaul.up_mbps": [numbers(sns, 20.0, 300.0) for _ in range(ens)],
+        "backhaul.down_mbps": [numbers(sns, 2.0, 300.0) for _ in range(ens)],
+        "backhaul.hops": draw(st.integers(1, 3)),
+        "storage.reservation_floor_bytes": draw(st.sampled_from([0.0, 50000.0])),
+        "mobility.distances_m": numbers(ues, 0.0, 10.0),
+        "mobility.headings_deg": numbers(ues, -180.0, 180.0),
+        "mobility.speed_m_per_s": draw(st.sampled_from([0.0, 1.0, 30.0])),
+    }
+    return load("paper", [f"{name}={value}" for name, value in fields.items()])
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[Scenario, Episode]:
+    scenario = draw(scenarios())
+    return scenario, episode(scenario, draw(st.integers(0, 2**32)), draw(st.integers(0, 1000)))

@@ -1,0 +1,146 @@
+"""The engine and an independent, plain implementation of the model agree on every task."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cosmo import Worlds, load, method, play
+from cosmo.workload import episode
+from reference.world import run
+from replay import assert_same, reference_parameters, reference_tasks
+from scenarios import worlds
+
+RATES = (120, 160, 200, 220, 240, 280, 320)
+
+
+def full_information(view):
+    routes = [route for route, good in enumerate(view.feasible) if good]
+    return min(routes, key=lambda route: view.estimates[route]) if routes else len(view.feasible)
+
+
+RULES = {
+    "all-local": lambda view: 0,
+    "all-offload": lambda view: 1,
+    "local-until-full": lambda view: 0 if view.local_room else 1,
+    "full-information": full_information,
+}
+
+
+@pytest.mark.parametrize("arrivals", ["deterministic", "poisson", "bursty"])
+@pytest.mark.parametrize("rate", RATES)
+def test_fixed_methods_agree_on_every_task(rate, arrivals):
+    scenario = load("paper", [f"workload.rate={rate}", f"workload.arrivals={arrivals}"])
+    world = episode(scenario, seed=rate, number=1)
+    tasks, _ = reference_tasks(world)
+    for name, rule in RULES.items():
+        [outcome] = play(scenario, method(name), [world])
+        results, _ = run(reference_parameters(scenario, world), tasks, rule)
+        assert_same(outcome, results)
+
+
+@pytest.mark.parametrize("preset", ["shared-sn", "campus", "fading-backhaul"])
+def test_full_information_agrees_on_the_other_presets(preset):
+    scenario = load(preset, ["workload.rate=200"])
+    world = episode(scenario, seed=5, number=0)
+    tasks, background = reference_tasks(world)
+    [outcome] = play(scenario, method("full-information"), [world])
+    parameters = reference_parameters(scenario, world)
+    results, _ = run(parameters, tasks, full_information, background=background)
+    assert_same(outcome, results)
+
+
+def test_random_actions_replay_to_the_same_outcomes():
+    scenario = load("paper", ["workload.rate=320"])
+    world = episode(scenario, seed=3, number=0)
+    tasks, _ = reference_tasks(world)
+    [outcome] = play(scenario, method("random"), [world])
+    actions = outcome.action
+    results, _ = run(
+        reference_parameters(scenario, world), tasks, lambda view: int(actions[view.index])
+    )
+    assert_same(outcome, results)
+
+
+def _scramble(*numbers):
+    """A pure function of the situation that both sides can compute."""
+    total = 0
+    for number in numbers:
+        total = (total * 1_000_003 + int(number) + 12345) % 2_147_483_647
+    return total
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(), st.integers(0, 1000), st.sampled_from([3.0, 11.0, 45.0]))
+def test_any_world_with_updates_agrees(case, salt, interval):
+    """Several nodes, changing rates, background, leaving UEs: tasks, states, caches and ACKs."""
+    scenario, world = case
+    actions = scenario.sn.count + 2
+    seen_tasks, seen_updates = {}, []
+
+    def decide(index):
+        return _scramble(salt, index) % actions
+
+    def update(sn, now):
+        return _scramble(salt, sn, round(now * 1000)) % 3 != 0, interval + sn
+
+    batch = Worlds(scenario, [world], status_dimensions=4)
+    turn = batch.advance()
+    while not turn.over:
+        see = turn.dispatch
+        if len(see):
+            index = int(see.task[0])
+            seen_tasks[index] = (
+                see.time_ms[0], see.en_state[0].copy(), bool(see.local_room[0]),
+                see.sn_source_ms[0].copy(), see.sn_state[0].copy(),
+                turn.truth.delay_ms[0].copy(), turn.truth.feasible[0].copy(),
+            )  # fmt: skip
+            batch.answer(action=decide(index))
+        look = turn.update
+        if len(look):
+            send, wait = update(int(look.sn[0]), float(look.time_ms[0]))
+            seen_updates.append(
+                (int(look.sn[0]), look.time_ms[0], look.sn_state[0].copy(),
+                 look.acknowledged_source_ms[0].copy(), look.acknowledged_state[0].copy())
+            )  # fmt: skip
+            batch.answer(send=send, interval_ms=wait)
+        turn = batch.advance()
+
+    want_tasks, want_updates = {}, []
+
+    def reference_decide(view):
+        want_tasks[view.index] = view
+        return decide(view.index)
+
+    def reference_update(view):
+        want_updates.append(view)
+        return update(view.sn, view.now)
+
+    tasks, background = reference_tasks(world)
+    results, _ = run(
+        reference_parameters(scenario, world), tasks, reference_decide, reference_update, background
+    )
+    assert_same(batch.outcome(0), results)
+    assert seen_tasks.keys() == want_tasks.keys()
+    for index, (now, en_state, room, sources, states, delays, feasible) in seen_tasks.items():
+        want = want_tasks[index]
+        assert now == pytest.approx(want.now, abs=1e-6)
+        assert room == want.local_room
+        np.testing.assert_allclose(en_state, want.en_state, atol=1e-3)
+        for (source, values), got_source, got in zip(want.cache, sources, states, strict=True):
+            assert got_source == pytest.approx(-1.0 if source is None else source, abs=1e-6)
+            np.testing.assert_allclose(got, values, atol=1e-3)
+        assert list(feasible) == want.feasible
+        deadline = world.tasks.deadline_ms[index]
+        for got, exact in zip(delays, want.estimates, strict=True):
+            # Beyond the deadline the engine may stop at a lower bound.
+            assert got == pytest.approx(exact, abs=1e-6) or deadline < got <= exact + 1e-6
+    assert len(seen_updates) == len(want_updates)
+    for (sn, now, state, sources, states), want in zip(seen_updates, want_updates, strict=True):
+        assert (sn, now) == (want.sn, pytest.approx(want.now, abs=1e-6))
+        np.testing.assert_allclose(state, want.state, atol=1e-3)
+        for (source, values), got_source, got in zip(
+            want.acknowledged, sources, states, strict=True
+        ):
+            assert got_source == pytest.approx(-1.0 if source is None else source, abs=1e-6)
+            np.testing.assert_allclose(got, values, atol=1e-3)

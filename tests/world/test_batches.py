@@ -1,0 +1,163 @@
+"""Worlds in a batch, batches in a process, runs in different processes: none touches another."""
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cosmo import Worlds, load, method, play
+from cosmo.workload import Tasks, episode, from_tasks
+from cosmo.world.records import UNDECIDED
+
+
+def _digest(outcome):
+    parts = outcome.action, outcome.outcome, outcome.decided_ms, outcome.finished_ms
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part) for part in parts)).hexdigest()
+
+
+def _step(worlds, turn, salt):
+    if len(turn.dispatch):
+        worlds.answer(action=(turn.dispatch.task * 7 + turn.dispatch.world * salt) % 3)
+    if len(turn.update):
+        worlds.answer(send=True, interval_ms=np.full(len(turn.update), 9.0))
+    return worlds.advance()
+
+
+def _finish(worlds, salt):
+    turn = worlds.advance()
+    while not turn.over:
+        turn = _step(worlds, turn, salt)
+    return [_digest(worlds.outcome(world)) for world in range(len(worlds))]
+
+
+def test_two_batches_in_one_process_never_meet():
+    scenario = load("shared-sn")
+    first = [episode(scenario, 1, number) for number in range(3)]
+    second = [episode(scenario, 2, number) for number in range(5)]
+    alone = _finish(Worlds(scenario, first, 4), 1), _finish(Worlds(scenario, second, 4), 2)
+    a, b = Worlds(scenario, first, 4), Worlds(scenario, second, 4)
+    turn_a, turn_b = a.advance(), b.advance()
+    while not (turn_a.over and turn_b.over):
+        if not turn_a.over:
+            turn_a = _step(a, turn_a, 1)
+        if not turn_b.over:
+            turn_b = _step(b, turn_b, 2)
+    together = (
+        [_digest(a.outcome(world)) for world in range(3)],
+        [_digest(b.outcome(world)) for world in range(5)],
+    )
+    assert together == alone
+
+
+@pytest.mark.parametrize("preset", ["paper", "campus", "fading-backhaul", "shared-sn"])
+def test_a_world_does_not_depend_on_its_batch(preset):
+    scenario = load(preset)
+    episodes = [episode(scenario, 4, number) for number in range(6)]
+    chosen = method("random")
+    together = play(scenario, chosen, episodes, seed=4)
+    for number, outcome in enumerate(together):
+        [alone] = play(scenario, chosen, episodes[number : number + 1], seed=4, numbers=[number])
+        assert _digest(alone) == _digest(outcome)
+
+
+def test_same_seed_same_bits_in_another_process():
+    code = (
+        "import sys; sys.path.insert(0, 'tests/world')\n"
+        "from test_batches import _digest\n"
+        "from cosmo import load, method, play\n"
+        "from cosmo.workload import episode\n"
+        "scenario = load('campus')\n"
+        "episodes = [episode(scenario, 9, 0)]\n"
+        "print(_digest(play(scenario, method('random'), episodes, seed=9)[0]))\n"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    scenario = load("campus")
+    [outcome] = play(scenario, method("random"), [episode(scenario, 9, 0)], seed=9)
+    assert _digest(outcome) == other
+
+
+def _flood(count):
+    return Tasks(
+        time_ms=np.linspace(1.0, 50.0, count),
+        en=np.zeros(count, np.int64),
+        ue=np.zeros(count, np.int64),
+        input_bytes=np.full(count, 1000.0),
+        cycles=np.full(count, 1000.0),
+        deadline_ms=np.full(count, 1e6),
+    )
+
+
+def test_a_flooded_world_gets_the_room_it_needs_and_its_neighbour_is_not_disturbed():
+    scenario = load("paper", ["backhaul.down_mbps=0.1"])
+    busy = from_tasks(scenario, _flood(3000), 0, 0)
+    quiet = from_tasks(scenario, _flood(3), 0, 0)
+    alone = _finish(Worlds(scenario, [quiet], 4), 5)[0]
+    worlds = Worlds(scenario, [busy, quiet, busy], 4)
+    turn = worlds.advance()
+    while not turn.over:
+        if len(turn.dispatch):
+            worlds.answer(action=(turn.dispatch.task * 7) % 3)
+        if len(turn.update):
+            worlds.answer(send=True, interval_ms=0.1)
+        turn = worlds.advance()
+    assert _digest(worlds.outcome(0)) == _digest(worlds.outcome(2))
+    assert (worlds.outcome(0).outcome > 0).all()
+    # The neighbour above was answered with another salt and interval: play it the same way again.
+    again = Worlds(scenario, [quiet], 4)
+    turn = again.advance()
+    while not turn.over:
+        if len(turn.dispatch):
+            again.answer(action=(turn.dispatch.task * 7) % 3)
+        if len(turn.update):
+            again.answer(send=True, interval_ms=0.1)
+        turn = again.advance()
+    assert _digest(again.outcome(0)) == _digest(worlds.outcome(1))
+    assert alone  # a lone quiet world also finishes
+
+
+def test_bad_answers_are_refused_and_change_nothing():
+    scenario = load("paper")
+    worlds = Worlds(scenario, [episode(scenario, 0, 0)], status_dimensions=4)
+    worlds.advance()
+    for interval in (0.0, -1.0, np.nan, np.inf):
+        worlds.answer(send=True, interval_ms=interval)
+        with pytest.raises(ValueError, match="intervals must be finite and greater than 0"):
+            worlds.advance()
+    worlds.answer(send=False, interval_ms=1e6)
+    turn = worlds.advance()
+    assert len(turn.dispatch) == 1
+    for action in (-1, 3):
+        worlds.answer(action=action)
+        with pytest.raises(ValueError, match="from 0 to 2"):
+            worlds.advance()
+    worlds.answer(action=2)
+    assert not worlds.advance().over
+    assert worlds.outcome(0).update_decisions == 1
+
+
+def test_an_empty_workload_is_over_at_once():
+    scenario = load("paper")
+    worlds = Worlds(scenario, [from_tasks(scenario, _flood(0), 0, 0)])
+    assert worlds.advance().over
+
+
+def test_a_ue_that_never_comes_into_range_leaves_its_tasks_undecided():
+    scenario = load("paper", ["mobility.speed_m_per_s=0", "mobility.radius_m=6"])
+    [outcome] = play(scenario, method("all-local"), [episode(scenario, 0, 0)])
+    far = np.array(scenario.mobility.distances_m)[outcome.tasks.ue] > 6
+    assert far.any()
+    assert ((outcome.outcome == UNDECIDED) == far).all()
+    limit = outcome.tasks.time_ms + outcome.tasks.deadline_ms + 5000.0
+    np.testing.assert_array_equal(outcome.finished_ms[far], limit[far])
+
+
+def test_turning_ues_stay_in_range_in_long_runs_and_leaving_ones_do_not():
+    settings = ["workload.rate=50", "episode.window_ms=60000"]
+    for at_edge, reached in (("turn", True), ("leave", False)):
+        scenario = load("paper", [*settings, f"mobility.at_edge={at_edge}"])
+        [outcome] = play(scenario, method("all-local"), [episode(scenario, 0, 0)])
+        assert (outcome.action[-100:] == 0).all() == reached
