@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench lock clean
+.PHONY: run test lint bench docs lock clean
 
 run: .venv/ready
 	$(BIN)/cosmo run
@@ -17,6 +17,10 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/world.py
+
+# Measures again what the docs report.
+docs: .venv/ready
+	$(BIN)/python docs/regenerate.py
 
 .venv/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 import simpy_twin
-from cosmo import Method, Worlds, load, play
+from cosmo import Method, Worlds, load, play, simulate
 from cosmo.measure import OUTCOME_NAMES
 from cosmo.workload import Episode, episode
 from cosmo.world import kernel
@@ -154,7 +154,10 @@ def over_time() -> None:
         episodes = ten_seconds[:count]
         tasks = sum(len(each.tasks) for each in episodes)
         seconds = min(_seconds(lambda e=episodes: play(scenario, Rule(), e)) for _ in range(3))
-        print(f"  {count:>5} worlds {1e9 * seconds / tasks:8.0f} ns a task")
+        print(f"  {count:>12} worlds in lockstep {1e9 * seconds / tasks:8.0f} ns a task")
+    tasks = sum(len(each.tasks) for each in ten_seconds)
+    seconds = min(_seconds(lambda: simulate(scenario, Rule(), 0, 1000)) for _ in range(2))
+    print(f"  1000 as `simulate` plays them {1e9 * seconds / tasks:8.0f} ns a task (with metrics)")
 
 
 def memory() -> None:

@@ -1,13 +1,15 @@
 """The `cosmo` command: gathers the commands and turns what went wrong into one line."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 import cosmo
 from cosmo.cli import methods, run, scenario, simulate, workload
 from cosmo.errors import InputError
+
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="cosmo",
@@ -42,12 +44,14 @@ def main() -> None:
     except typer.TyperException as error:
         _fail(error.format_message().replace("\n", " "), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted, nothing was left half-written", 130)
+        code = _INTERRUPTED
     except BrokenPipeError:
         sys.exit(141)
+    if code == _INTERRUPTED:  # some versions of typer return it, some raise
+        _fail("interrupted, nothing was left half-written", _INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(message: str, code: int) -> NoReturn:
     typer.echo(f"cosmo: {message}", err=True)
     sys.exit(code)

@@ -31,7 +31,10 @@ def success_figure(comparison: Comparison, path: Path) -> None:
         bounds = comparison.bounds.filter(arrivals=process)
         panel.plot(bounds["rate"], bounds["fluid"], "k--", lw=1, label="fluid bound")
         panel.plot(bounds["rate"], bounds["mean"], "k:", lw=1, label="µ*/rate")
+        rates = bounds["rate"].to_list()
+        labels = [f"{rate:g}" for rate in rates]
         panel.set(title=process, xlabel="tasks/s in each cell", ylim=(0, 1.03))
+        panel.set_xticks(rates, labels)
     panels[0][0].set_ylabel("success rate")
     panels[0][0].plot([], [], "kx", ms=8, label="paper")
     handles, labels = panels[0][0].get_legend_handles_labels()

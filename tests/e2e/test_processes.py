@@ -1,0 +1,84 @@
+"""Whole processes: interruption, big traces, a read-only place."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars
+
+SLOW = """
+from pathlib import Path
+import time
+from cosmo import Method
+
+class Slow(Method):
+    '''Takes its time.'''
+    def dispatcher(self, setting):
+        return self
+    def decide(self, tasks):
+        Path("started").touch()
+        time.sleep(0.02)
+        return [0] * len(tasks)
+"""
+
+
+def _cosmo(*arguments):
+    return [sys.executable, "-m", "cosmo", *map(str, arguments)]
+
+
+def test_an_interrupt_leaves_no_partial_file_and_says_so(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "tasks.csv").write_text("of an earlier run")
+    process = subprocess.Popen(
+        _cosmo("simulate", "--method", "slow.py:Slow", "--tasks-out", "tasks.csv"),
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    limit = time.monotonic() + 120
+    while not (tmp_path / "started").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err == "cosmo: interrupted, nothing was left half-written\n"
+    assert (tmp_path / "tasks.csv").read_text() == "of an earlier run"
+    visible = {path.name for path in tmp_path.iterdir() if path.name != "__pycache__"}
+    assert visible == {"slow.py", "tasks.csv", "started"}
+
+
+def test_a_hundred_thousand_tasks_of_a_trace_go_through(tmp_path):
+    count = 100_000
+    random = np.random.default_rng(0)
+    polars.DataFrame(
+        {
+            "time_ms": np.cumsum(random.exponential(1000.0 / 220.0, count)),
+            "ue": np.arange(count) % 4,
+            "input_bytes": random.integers(20_000, 50_000, count),
+            "cycles": random.integers(100_000, 1_200_000, count),
+            "deadline_ms": random.uniform(60.0, 120.0, count),
+        }
+    ).write_csv(tmp_path / "trace.csv")
+    done = subprocess.run(
+        _cosmo(
+            "simulate", "--method", "local-until-full", "--trace", "trace.csv", "--json",
+            "--tasks-out", "tasks.parquet", "--set", "mobility.at_edge=turn",
+        ),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )  # fmt: skip
+    rows = polars.read_parquet(tmp_path / "tasks.parquet")
+    assert len(rows) == count
+    assert set(rows["outcome"]) == {"TP", "FP"}
+    measured = rows.filter(polars.col("generated_ms") >= 2000)
+    share = (measured["outcome"] == "TP").mean()
+    assert json.loads(done.stdout)["metrics"]["success_rate"]["mean"] == share
