@@ -11,7 +11,7 @@ def _number(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
+def scenarios(draw: st.DrawFn, lossy: bool) -> Scenario:
     """One to three ENs and SNs, tight or loose limits, background, fading, UEs out of range."""
     ens, sns = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     ues = draw(st.integers(1, 3))
@@ -52,10 +52,14 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "mobility.headings_deg": numbers(ues, -180.0, 180.0),
         "mobility.speed_m_per_s": draw(st.sampled_from([0.0, 1.0, 30.0])),
     }
+    if lossy:
+        fields["status.loss_probability"] = draw(st.sampled_from([0.0, 0.3, 0.9]))
+        fields["status.jitter_ms"] = draw(st.sampled_from([0.0, 4.0, 60.0]))
     return load("paper", [f"{name}={value}" for name, value in fields.items()])
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[Scenario, Episode]:
-    scenario = draw(scenarios())
+def worlds(draw: st.DrawFn, lossy: bool = False) -> tuple[Scenario, Episode]:
+    """With `lossy`, status messages and ACKs may be lost and overtake one another."""
+    scenario = draw(scenarios(lossy))
     return scenario, episode(scenario, draw(st.integers(0, 2**32)), draw(st.integers(0, 1000)))

@@ -20,6 +20,7 @@ class Purpose(IntEnum):
     FADING = 5
     DISPATCHER = 6
     UPDATER = 7
+    MESSAGES = 8
 
 
 def stream(seed: int, purpose: Purpose, episode: int, *more: int) -> np.random.Generator:

@@ -164,14 +164,14 @@ def test_an_existing_file_survives_a_failed_run(cosmo, tmp_path):
 def test_run_compares_all_methods_and_writes_table_and_figure(cosmo, tmp_path):
     out = tmp_path / "results"
     code, shown, err = cosmo(
-        "run", "--episodes", "2", "--out", out, "--set", "workload.rates_of_interest=[120, 320]"
+        "run", "--episodes", "1", "--out", out, "--set", "workload.rates_of_interest=[120, 320]"
     )
     assert code == 0
     table = polars.read_csv(out / "metrics.csv")
     assert set(table["method"]) == set(METHODS)
     assert set(table["rate"]) == {120.0, 320.0}
-    points = table.filter(polars.col("paper").is_not_null())
-    assert len(points) == 5
+    points = table.filter(polars.col("paper").is_not_null(), metric="success_rate")
+    assert len(points) == 6  # five of fixed policies and one of aov-gap
     assert "(0.405)" in shown
     assert (out / "success.png").read_bytes().startswith(b"\x89PNG")
     assert "success.png" in err

@@ -54,9 +54,24 @@ def test_a_method_from_a_file_with_parameters(policy_file):
         np.testing.assert_array_equal(outcome.action == 2, ~small)
 
 
+def test_parameters_of_registered_methods():
+    assert method("periodic:interval_ms=37").interval_ms == 37.0
+    assert method("periodic-37").interval_ms == 37.0
+    assert method("periodic-2.5").interval_ms == 2.5
+    assert method("aov-gap:threshold=0.1,check_ms=2").threshold == 0.1
+    assert method("aov-gap/capacity:threshold=0.1").threshold == 0.1
+    assert method("prequal:quantile=0.5,most_uses=3").most_uses == 3
+
+
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
+        ("periodic:interval_ms=0", "interval_ms = '0': must be greater than 0"),
+        ("periodic-0", "interval_ms = '0': must be greater than 0"),
+        ("periodic-x", "unknown; must be one of"),
+        ("prequal:quantile=1.5", "quantile = '1.5': must be less than or equal to 1"),
+        ("prequal:most_uses=2.5", "most_uses = '2.5': must be a valid integer"),
+        ("aoci-online:cost=3", "unknown parameter cost .allowed: cost_ms2, check_ms, timeout_ms"),
         ("nope", "unknown; must be one of all-local"),
         ("all-local:x=1", "unknown parameter x .allowed: none"),
         ("none.py:A", "there is no file"),

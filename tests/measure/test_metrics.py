@@ -147,6 +147,14 @@ def test_bounds():
     assert mean_bound(campus) == pytest.approx((3 * 36000 + 2 * 108000) / (0.72 * 650000))
 
 
+def test_bounds_leave_out_what_the_background_takes():
+    shared = load("shared-sn", ["workload.rate=200"])
+    left = 144000.0 - 0.080 * 650000.0  # 80 background tasks a second on average
+    assert mean_bound(shared) == pytest.approx(left / (0.2 * 650000.0))
+    swamped = load("shared-sn", ["background.rates=[500, 500]"])
+    assert mean_bound(swamped) == fluid_bound(swamped) == 0.0
+
+
 def test_fluid_bound_is_what_filling_with_the_smallest_demands_gives():
     scenario = load("paper", ["workload.rate=280"])
     cycles = np.sort(np.random.default_rng(0).uniform(1e5, 1.2e6, 200_000))

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cosmo.cli.console import compile_engine, notes, number, progress
 from cosmo.cli.options import EpisodesOption, ScenarioOption, SeedOption, SetOption, check_run
-from cosmo.control import METHODS
+from cosmo.control import FEATURED, METHODS
 from cosmo.errors import InputError
 from cosmo.files import write_table
 from cosmo.scenario import load
@@ -22,7 +22,7 @@ def run(
     scenario_name: ScenarioOption = "paper",
     settings: SetOption = None,
     seed: SeedOption = 0,
-    episodes: EpisodesOption = 15,
+    episodes: EpisodesOption = 5,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
         "cosmo-run"
     ),
@@ -47,7 +47,7 @@ def run(
             share_done=share_done,
         )
     write_table(out / "metrics.csv", comparison.table)
-    success_figure(comparison, out / "success.png")
+    success_figure(comparison, out / "success.png", FEATURED)
     for process in ("deterministic", "poisson"):
         Console().print(_table(comparison, process))
     notes.print(f"wrote {out / 'metrics.csv'} and {out / 'success.png'}", soft_wrap=True)
@@ -58,7 +58,8 @@ def _table(comparison: Comparison, process: str) -> Table:
     title = f"{comparison.scenario.name}, {process} arrivals: success rate (paper) by tasks/s"
     here = comparison.table.filter(arrivals=process, metric="success_rate")
     rates = here["rate"].unique(maintain_order=True)
-    table = Table("method", title=title, title_style="bold", title_justify="left", box=SIMPLE)
+    table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE)
+    table.add_column("method", min_width=22, no_wrap=True)
     for rate in rates:
         table.add_column(f"{rate:g}", justify="right")
     for (name,), rows in here.group_by("method", maintain_order=True):

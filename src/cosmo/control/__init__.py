@@ -1,13 +1,24 @@
 """Who decides: the two calls, the methods behind them, their registry, and playing them."""
 
-from cosmo.control.method import NOTHING, RAW, SEMANTIC, Dispatcher, Method, Setting, Updater
+from cosmo.control.method import (
+    NOTHING,
+    PROBE,
+    RAW,
+    SEMANTIC,
+    Dispatcher,
+    Method,
+    Setting,
+    Updater,
+)
 from cosmo.control.play import play
-from cosmo.control.registry import METHODS, method
+from cosmo.control.registry import FEATURED, METHODS, method
 from cosmo.control.simulate import Simulation, simulate
 
 __all__ = [
+    "FEATURED",
     "METHODS",
     "NOTHING",
+    "PROBE",
     "RAW",
     "SEMANTIC",
     "Dispatcher",

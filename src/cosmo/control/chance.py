@@ -8,6 +8,22 @@ from cosmo.seeds import Purpose
 from cosmo.world import DispatchObservation
 
 
+class DrawPerTask:
+    """One uniform draw from [0, 1) for each task of a world, whatever the order of decisions."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._random = setting.random(Purpose.DISPATCHER)
+        self._drawn = np.empty((len(self._random), 0))
+
+    def of(self, tasks: DispatchObservation) -> NDArray[np.float64]:
+        """The draw of each task."""
+        while len(tasks) and tasks.task.max() >= self._drawn.shape[1]:
+            more = max(1024, self._drawn.shape[1])
+            drawn = [random.random(more) for random in self._random]
+            self._drawn = np.concatenate([self._drawn, np.stack(drawn)], axis=1)
+        return self._drawn[tasks.world, tasks.task]
+
+
 class Random(Method):
     """Decides at random, all actions alike."""
 
@@ -17,17 +33,12 @@ class Random(Method):
 
 
 class RandomDispatcher:
-    """Draws once for each task of a world, so that the order of decisions does not matter."""
+    """An action for each task, drawn once."""
 
     def __init__(self, setting: Setting) -> None:
-        self._random = setting.random(Purpose.DISPATCHER)
+        self._draws = DrawPerTask(setting)
         self._actions = setting.scenario.sn.count + 2
-        self._drawn = np.empty((len(self._random), 0), np.int64)
 
     def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
         """The draw of each task."""
-        while len(tasks) and tasks.task.max() >= self._drawn.shape[1]:
-            more = max(1024, self._drawn.shape[1])
-            drawn = [random.integers(0, self._actions, more) for random in self._random]
-            self._drawn = np.concatenate([self._drawn, np.stack(drawn)], axis=1)
-        return self._drawn[tasks.world, tasks.task]
+        return (self._draws.of(tasks) * self._actions).astype(np.int64)

@@ -18,11 +18,17 @@ from cosmo.seeds import Purpose, stream
 from cosmo.world import DispatchObservation, UpdateObservation
 
 # How many numbers an update carries.
-NOTHING, SEMANTIC, RAW = 0, 2, 4
+NOTHING, PROBE, SEMANTIC, RAW = 0, 2, 2, 4
 
 
 class Dispatcher(Protocol):
-    """Decides at the ENs."""
+    """Decides at the ENs. Two further methods are optional:
+
+    `observe(settled)` is told of tasks whose outcome became final, before the next decisions.
+
+    `would_decide(observations)` says what it would decide, without any effect on later decisions;
+    with it, `decision_regret` can be measured. A rule without memory has `would_decide = decide`.
+    """
 
     def decide(self, observations: DispatchObservation, /) -> ArrayLike:
         """An action for each row."""
@@ -43,7 +49,9 @@ class Setting:
 
     scenario: Scenario
     seed: int
-    episodes: Sequence[int]
+    episodes: Sequence[int]  # numbers in the run, one a world
+    rate: float  # mean tasks a second at an EN
+    window_ms: float
 
     def random(self, purpose: Purpose) -> list[np.random.Generator]:
         """A stream of random numbers for each world, its own (R26)."""

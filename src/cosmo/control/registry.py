@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -12,6 +13,17 @@ from cosmo.control.chance import Random
 from cosmo.control.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.control.full_information import FullInformation
 from cosmo.control.method import Method
+from cosmo.control.status_methods import (
+    AdmissionControl,
+    AociOnline,
+    AoiThreshold,
+    AovGap,
+    Never,
+    Periodic,
+    Prequal,
+    SelfTracking,
+    by_capacity,
+)
 from cosmo.errors import InputError
 
 METHODS: dict[str, type[Method]] = {
@@ -19,8 +31,34 @@ METHODS: dict[str, type[Method]] = {
     "all-offload": AllOffload,
     "local-until-full": LocalUntilFull,
     "random": Random,
+    "never": Never,
+    "periodic": Periodic,
+    "aoi-threshold": AoiThreshold,
+    "aov-gap": AovGap,
+    "aoci-online": AociOnline,
+    "aoi-threshold/capacity": by_capacity(AoiThreshold),
+    "aov-gap/capacity": by_capacity(AovGap),
+    "aoci-online/capacity": by_capacity(AociOnline),
+    "prequal": Prequal,
+    "admission-control": AdmissionControl,
+    "self-tracking": SelfTracking,
     "full-information": FullInformation,
 }
+
+# What a picture can show at once: one of each kind.
+FEATURED = (
+    "all-local",
+    "all-offload",
+    "local-until-full",
+    "aoi-threshold",
+    "aov-gap",
+    "aoci-online",
+    "prequal",
+    "self-tracking",
+    "full-information",
+)
+
+_PERIODIC = re.compile(r"periodic-(\d+(?:\.\d+)?)")  # periodic-37 is periodic:interval_ms=37
 
 
 def method(spec: str) -> Method:
@@ -46,6 +84,9 @@ def parameters_of(kind: type[Method]) -> dict[str, inspect.Parameter]:
 
 
 def _resolve(spec: str) -> tuple[type[Method], str]:
+    short = _PERIODIC.fullmatch(spec)
+    if short:
+        spec = f"periodic:interval_ms={short[1]}"
     name, _, rest = spec.partition(":")
     if name in METHODS:
         return METHODS[name], rest

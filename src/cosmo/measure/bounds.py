@@ -29,5 +29,10 @@ def fluid_bound(scenario: Scenario) -> float:
 
 
 def _cycles_per_task(scenario: Scenario) -> float:
+    """What all nodes can serve, less the background load, for each task of the ENs."""
+    rates, dwell = scenario.background.rates, scenario.background.dwell_ms
+    background = (rates[0] * dwell[0] + rates[1] * dwell[1]) / sum(dwell) / 1000.0
+    mean_cycles = 0.5 * sum(scenario.workload.cycles)
+    free = scenario.capacity_cycles_per_ms - background * scenario.sn.count * mean_cycles
     tasks_per_ms = scenario.workload.rate * scenario.en.count / 1000.0
-    return scenario.capacity_cycles_per_ms / tasks_per_ms
+    return max(free, 0.0) / tasks_per_ms

@@ -21,6 +21,11 @@ METRICS = {
     "route_accuracy": "took a feasible route if there was one",
     "episode_update_cost": "status cost units in the episode",
     "utility_per_task": "mean utility, updates not deducted",
+    "decision_regret": "a fresh status would have changed",
+    "decision_age_ms": "age of the status at decisions",
+    "status_error": "how wrong it was at decisions",
+    "aoi_ms_mean": "age of the status at the EN, over time",
+    "aoi_ms_peak": "the same, just before it falls",
     "delay_ms_mean": "delay of the tasks that were run",
     "delay_ms_p50": "its median",
     "delay_ms_p95": "its 95th percentile",
@@ -56,6 +61,7 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
     choice = accepted & (outcome.feasible != 0)
     route = outcome.action[choice].astype(np.uint32)
     took_feasible = (outcome.feasible[choice] >> route) & 1
+    status = outcome.status
     cost = update_cost(scenario, outcome, dimensions)
     delay = delays_ms(outcome)[accepted & ~outcome.refused]
     p50, p95, p99 = np.percentile(delay, (50, 95, 99)) if len(delay) else (math.nan,) * 3
@@ -72,6 +78,11 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
         "route_accuracy": float(took_feasible.mean()) if len(took_feasible) else math.nan,
         "episode_update_cost": cost,
         "utility_per_task": _ratio(task_utility(scenario, outcome)[measured].sum(), len(labels)),
+        "decision_regret": math.nan if status is None else status.decision_regret,
+        "decision_age_ms": math.nan if status is None else status.decision_age_ms,
+        "status_error": math.nan if status is None else status.decision_error,
+        "aoi_ms_mean": math.nan if status is None else status.aoi_ms,
+        "aoi_ms_peak": math.nan if status is None else status.peak_aoi_ms,
         "delay_ms_mean": float(delay.mean()) if len(delay) else math.nan,
         "delay_ms_p50": float(p50),
         "delay_ms_p95": float(p95),

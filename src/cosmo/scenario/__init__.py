@@ -2,5 +2,15 @@
 
 from cosmo.scenario.files import dump, load, preset_names
 from cosmo.scenario.model import Scenario, per_link, per_node
+from cosmo.scenario.scales import en_state_scale, sn_state_scale
 
-__all__ = ["Scenario", "dump", "load", "per_link", "per_node", "preset_names"]
+__all__ = [
+    "Scenario",
+    "dump",
+    "en_state_scale",
+    "load",
+    "per_link",
+    "per_node",
+    "preset_names",
+    "sn_state_scale",
+]

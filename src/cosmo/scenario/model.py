@@ -178,6 +178,8 @@ class Status(_Part):
     header_bytes: Positive
     bytes_per_dimension: Positive
     ack_bytes: Positive
+    loss_probability: Annotated[NotNegative, Field(lt=1)]
+    jitter_ms: NotNegative
 
 
 class Storage(_Part):
@@ -202,9 +204,12 @@ class Utility(_Part):
 
 
 class Observation(_Part):
-    """How far back the statistics of completed tasks and of link rates look (R19)."""
+    """How far back statistics look (R19), and what makes a node's state comparable (R18)."""
 
     history_ms: Positive
+    latency_weight: Share
+    wait_scale_ms: Positive
+    work_scale_ms: Positive
 
 
 class Scenario(_Part):

@@ -1,5 +1,6 @@
 """Figures of a comparison."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars
@@ -8,7 +9,7 @@ from cosmo.files import whole_file
 from cosmo.study.comparison import Comparison
 
 
-def success_figure(comparison: Comparison, path: Path) -> None:
+def success_figure(comparison: Comparison, path: Path, methods: Sequence[str]) -> None:
     """Success rate over the load, with intervals, the paper's points and both bounds, as PNG."""
     import matplotlib
 
@@ -20,7 +21,9 @@ def success_figure(comparison: Comparison, path: Path) -> None:
         1, len(processes), figsize=(4.6 * len(processes), 3.8), sharey=True, squeeze=False
     )
     for panel, process in zip(panels[0], processes, strict=True):
-        here = comparison.table.filter(arrivals=process, metric="success_rate")
+        here = comparison.table.filter(
+            polars.col("method").is_in(methods), arrivals=process, metric="success_rate"
+        )
         for name, rows in here.group_by("method", maintain_order=True):
             line = panel.errorbar(
                 rows["rate"], rows["mean"], yerr=rows["ci95"], marker="o", ms=3, capsize=2,

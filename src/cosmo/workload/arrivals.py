@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.scenario import Scenario
+from cosmo.scenario.model import Workload
 
 Floats = NDArray[np.float64]
 
@@ -17,10 +18,7 @@ def arrival_times(scenario: Scenario, random: np.random.Generator) -> Floats:
         case "poisson":
             return poisson(rate, 0.0, window, random)
         case "bursty":
-            burst = scenario.workload.burst
-            dwell, weights = burst.dwell_ms, burst.weights
-            mean = (dwell[0] * weights[0] + dwell[1] * weights[1]) / sum(dwell)
-            rates = rate * weights[0] / mean, rate * weights[1] / mean
+            rates, dwell = state_rates(scenario.workload), scenario.workload.burst.dwell_ms
             return modulated(rates, dwell, window, random)
 
 
@@ -61,3 +59,25 @@ def modulated(
             pieces.append(poisson(rates[state], start, end, random))
         state, start = 1 - state, end
     return np.concatenate(pieces)
+
+
+def state_rates(workload: Workload) -> tuple[float, float]:
+    """Tasks a second in the two states of bursty arrivals."""
+    dwell, weights = workload.burst.dwell_ms, workload.burst.weights
+    mean = (dwell[0] * weights[0] + dwell[1] * weights[1]) / sum(dwell)
+    return workload.rate * weights[0] / mean, workload.rate * weights[1] / mean
+
+
+def squared_variation(workload: Workload) -> float:
+    """cv² of the gaps between tasks: 0 deterministic, 1 Poisson, that of the MMPP if bursty."""
+    match workload.arrivals:
+        case "deterministic":
+            return 0.0
+        case "poisson":
+            return 1.0
+        case "bursty":
+            a, b = (rate / 1000.0 for rate in state_rates(workload))
+            leave_a, leave_b = (1.0 / dwell for dwell in workload.burst.dwell_ms)
+            return 1.0 + 2.0 * leave_a * leave_b * (a - b) ** 2 / (
+                (leave_a + leave_b) ** 2 * (a * b + a * leave_b + b * leave_a)
+            )

@@ -26,6 +26,7 @@ def episode(scenario: Scenario, seed: int, number: int) -> Episode:
         background=_background(scenario, seed, number),
         rate_factor=_rate_factor(scenario, seed, number),
         window_ms=scenario.episode.window_ms,
+        message_seed=_message_seed(seed, number),
         rate=scenario.workload.rate * scenario.en.count,
     )
 
@@ -44,6 +45,7 @@ def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Epis
         background=_background(scenario, seed, number),
         rate_factor=_rate_factor(scenario, seed, number),
         window_ms=window,
+        message_seed=_message_seed(seed, number),
         rate=len(tasks) / (window / 1000.0),
     )
 
@@ -124,6 +126,10 @@ def _background(scenario: Scenario, seed: int, number: int) -> BackgroundTasks:
         input_bytes=np.concatenate(sizes)[order],
         cycles=np.concatenate(cycles)[order],
     )
+
+
+def _message_seed(seed: int, number: int) -> int:
+    return int(stream(seed, Purpose.MESSAGES, number).integers(2**64, dtype=np.uint64))
 
 
 def _rate_factor(scenario: Scenario, seed: int, number: int) -> Floats:

@@ -45,4 +45,5 @@ class Episode:
     background: BackgroundTasks
     rate_factor: Floats  # [up and down, EN, SN, step]; no steps if the rates are constant
     window_ms: float
+    message_seed: int  # of the generator of losses and jitter (64 bits)
     rate: float  # mean arrivals a second, all cells together

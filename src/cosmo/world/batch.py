@@ -1,5 +1,6 @@
 """A batch of independent worlds: `advance()` moves each to its next decision."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode, Tasks
 from cosmo.world import kernel, layout
-from cosmo.world.observation import DispatchObservation, Truth, UpdateObservation
-from cosmo.world.records import EVENT
+from cosmo.world.observation import DispatchObservation, Settled, Truth, UpdateObservation
+from cosmo.world.records import EVENT, SETTLED_ROW
 
 
 @dataclass(slots=True)
@@ -20,6 +21,7 @@ class Decisions:
     dispatch: DispatchObservation
     update: UpdateObservation
     truth: Truth  # rows as in `dispatch`; not for policies
+    settled: Settled
     over: bool
 
 
@@ -40,11 +42,23 @@ class Outcome:
     refused: NDArray[np.bool_]  # the node had no room when the task reached it
     updates: int  # status messages sent
     update_decisions: int
+    status: "StatusRecord | None" = None  # None if updates carry nothing
 
     @property
     def tasks(self) -> Tasks:
         """The tasks themselves."""
         return self.episode.tasks
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRecord:
+    """How fresh and how right the status at the ENs was, in the measured part of an episode."""
+
+    aoi_ms: float  # time average of the age at an EN
+    peak_aoi_ms: float  # mean of the age just before it falls; NaN if it never did
+    decision_age_ms: float  # mean age at EN decisions
+    decision_error: float  # mean of the largest normalised |true - cached| component at decisions
+    decision_regret: float = math.nan  # share of decisions that a fresh status would have changed
 
 
 class Worlds:
@@ -66,6 +80,7 @@ class Worlds:
         self._constants = layout.constants(scenario, episodes[0].window_ms, status_dimensions)
         self._state = layout.initial_state(self._constants, episodes, status_dimensions > 0)
         self._turn = layout.blank_turn(self._constants, len(episodes))
+        self._carries = status_dimensions > 0
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -114,6 +129,22 @@ class Worlds:
             refused=rows["refused"],
             updates=int(here["updates"]),
             update_decisions=int(here["update_decisions"]),
+            status=self._status_record(world) if self._carries else None,
+        )
+
+    def _status_record(self, world: int) -> StatusRecord:
+        here, caches = self._state.worlds[world], self._state.caches[world]
+        fixed = self._constants.settings[0]
+        source = np.maximum(caches["source"], 0.0)
+        start = np.maximum(caches["counted_until"], fixed["warmup"])
+        rest = 0.5 * ((fixed["window"] - source) ** 2 - (start - source) ** 2)
+        area = caches["age_area"] + np.where(start < fixed["window"], rest, 0.0)
+        falls, decisions = int(caches["falls"].sum()), int(here["decisions"])
+        return StatusRecord(
+            aoi_ms=float(area.mean() / (fixed["window"] - fixed["warmup"])),
+            peak_aoi_ms=float(caches["age_peaks"].sum()) / falls if falls else math.nan,
+            decision_age_ms=float(here["decision_age"]) / decisions if decisions else math.nan,
+            decision_error=float(here["decision_error"]) / decisions if decisions else math.nan,
         )
 
     @property
@@ -123,8 +154,10 @@ class Worlds:
         return int((worlds["next_task"] - worlds["first_task"]).sum())
 
     def _make_room(self) -> None:
-        """Some world has used up its events or messages: double both, for all."""
-        state = self._state
+        """Events, messages or the list of settled tasks are used up: double them all."""
+        state, settled = self._state, self._turn.settled
+        more_settled = np.concatenate([settled, np.zeros(settled.shape, SETTLED_ROW)])
+        self._turn = self._turn._replace(settled=more_settled)
         events = np.concatenate([state.events, np.zeros(state.events.shape, EVENT)], axis=1)
         more = state.messages.shape[1]
         messages = layout.with_more_messages(state.worlds, state.messages, more)
@@ -134,6 +167,7 @@ class Worlds:
         turn = self._turn
         ens, sns = turn.counts[kernel.EN_ROWS], turn.counts[kernel.SN_ROWS]
         task, status = turn.dispatch[:ens], turn.update[:sns]
+        settled = turn.settled[: turn.counts[kernel.SETTLED_ROWS]]
         dispatch = DispatchObservation(
             world=task["world"],
             en=task["en"],
@@ -148,10 +182,12 @@ class Worlds:
             throughput_trend_mbps=task["throughput_trend_mbps"],
             residual_ms=task["residual_ms"],
             en_state=task["en_state"],
+            local_wait_ms=task["local_wait_ms"],
             local_room=task["local_room"],
             sn_state=turn.cached_state[:ens],
             sn_source_ms=turn.cached_source[:ens],
             up_link_mbps=turn.up_link[:ens],
+            up_backlog_ms=turn.up_backlog[:ens],
         )
         update = UpdateObservation(
             world=status["world"],
@@ -169,5 +205,13 @@ class Worlds:
             dispatch=dispatch,
             update=update,
             truth=Truth(turn.estimate[:ens], turn.feasible[:ens], turn.true_state[:ens]),
+            settled=Settled(
+                world=settled["world"],
+                task=settled["task"],
+                en=settled["en"],
+                action=settled["action"],
+                outcome=settled["outcome"],
+                time_ms=settled["time_ms"],
+            ),
             over=turn.counts[kernel.UNFINISHED] == 0,
         )

@@ -45,16 +45,24 @@ from cosmo.world.records import (
 )
 from cosmo.world.status import receive_ack, receive_status, send_status
 
-EN_ROWS, SN_ROWS, UNFINISHED, ERROR, FULL = 0, 1, 2, 3, 4  # places in Turn.counts
+EN_ROWS, SN_ROWS, SETTLED_ROWS, UNFINISHED, ERROR, FULL = range(6)  # places in Turn.counts
 BAD_ACTION, BAD_INTERVAL = 1, 2
 
 
 @compiled
-def _settle(state, w, sns, task, outcome, now):
+def _settle(state, turn, w, sns, task, outcome, now):
     """A task's outcome becomes final; its SN remembers it for a while (R19)."""
     item = state.tasks[task]
     item.outcome = outcome
     item.clock = now
+    told = turn.settled[turn.counts[SETTLED_ROWS]]
+    turn.counts[SETTLED_ROWS] += 1
+    told.world = w
+    told.task = task - state.worlds[w].first_task
+    told.en = item.node
+    told.action = item.action
+    told.outcome = outcome
+    told.time_ms = now
     if 1 <= item.action <= sns:
         service = state.services[w, item.action - 1]
         item.next = NO_TASK
@@ -69,21 +77,21 @@ def _settle(state, w, sns, task, outcome, now):
 
 
 @compiled
-def _settle_by_deadline(state, w, sns, task, now):
+def _settle_by_deadline(state, turn, w, sns, task, now):
     item = state.tasks[task]
     outcome = TP if now - item.generated <= item.deadline else FP
-    _settle(state, w, sns, task, outcome, now)
+    _settle(state, turn, w, sns, task, outcome, now)
 
 
 @compiled
-def _refuse(state, w, sns, task, now):
+def _refuse(state, turn, w, sns, task, now):
     """R10: a false positive at this moment."""
     state.tasks[task].refused = True
-    _settle(state, w, sns, task, FP, now)
+    _settle(state, turn, w, sns, task, FP, now)
 
 
 @compiled
-def _act(constants, state, w, task, action, now):
+def _act(constants, state, turn, w, task, action, now):
     """Carry out an EN decision: local, offload to SN 1..S, or reject."""
     sns = constants.settings[0].sns
     item = state.tasks[task]
@@ -91,18 +99,18 @@ def _act(constants, state, w, task, action, now):
     item.decided = now
     if action == 0:
         if not admit(constants, state, w, np.int64(item.node), task, now):
-            _refuse(state, w, sns, task, now)
+            _refuse(state, turn, w, sns, task, now)
     elif action <= sns:
         link = np.int64(item.node) * sns + action - 1
         arrival = transmit(constants, state, w, link, UP, item.input_bytes, now)
         join_flight(state, w, action - 1, task, arrival)
         push(state, w, arrival, TASK_AT_SN, task)
     else:
-        _settle(state, w, sns, task, FN if item.feasible != 0 else TN, now)
+        _settle(state, turn, w, sns, task, FN if item.feasible != 0 else TN, now)
 
 
 @compiled
-def _handle(constants, state, w, what, subject, now):
+def _handle(constants, state, turn, w, what, subject, now):
     """All events but the two kinds of decision."""
     fixed = constants.settings[0]
     if what == FINISH:
@@ -112,7 +120,7 @@ def _handle(constants, state, w, what, subject, now):
         if task >= state.worlds[w].end_task:
             item.clock = now  # background work is done when it is done
         elif node < fixed.ens:
-            _settle_by_deadline(state, w, fixed.sns, task, now)
+            _settle_by_deadline(state, turn, w, fixed.sns, task, now)
         else:
             link = np.int64(item.node) * fixed.sns + item.action - 1
             arrival = transmit(constants, state, w, link, DOWN, fixed.result_bytes, now)
@@ -121,15 +129,33 @@ def _handle(constants, state, w, what, subject, now):
         sn = np.int64(state.tasks[subject].action) - 1
         leave_flight(state, w, sn)
         if not admit(constants, state, w, fixed.ens + sn, subject, now):
-            _refuse(state, w, fixed.sns, subject, now)
+            _refuse(state, turn, w, fixed.sns, subject, now)
     elif what == RESULT_AT_EN:
-        _settle_by_deadline(state, w, fixed.sns, subject, now)
+        _settle_by_deadline(state, turn, w, fixed.sns, subject, now)
     elif what == STATUS_AT_EN:
         receive_status(constants, state, w, subject, now)
     elif what == ACK_AT_SN:
         receive_ack(state, w, subject)
     elif what == CHANNEL_REQUEST:
         request_channel(constants, state, w, subject, now)
+
+
+@compiled
+def _account(constants, state, turn, w, now, row):
+    """How old and how wrong the cached state is at this decision (largest normalised component)."""
+    fixed = constants.settings[0]
+    age, error = 0.0, 0.0
+    for sn in range(fixed.sns):
+        age += now - max(turn.cached_source[row, sn], 0.0)
+        worst = 0.0
+        for k in range(constants.state_scale.shape[1]):
+            gap = abs(turn.true_state[row, sn, k] - turn.cached_state[row, sn, k])
+            worst = max(worst, gap / constants.state_scale[fixed.ens + sn, k])
+        error += worst
+    world = state.worlds[w]
+    world.decisions += 1
+    world.decision_age += age / fixed.sns
+    world.decision_error += error / fixed.sns
 
 
 @compiled
@@ -163,8 +189,13 @@ def _show_task(constants, state, turn, w, task, now, row):
         for k in range(STATE_FIELDS):
             turn.cached_state[row, sn, k] = cache.state[k]
         write_rate_statistics(constants, state, w, link, UP, now, turn.up_link[row, sn])
+        turn.up_backlog[row, sn] = max(0.0, state.links[w, link].up_free - now)
         write_state(constants, state, w, fixed.ens + sn, now, turn.true_state[row, sn])
     item.feasible = foresee(constants, state, w, task, now, turn.estimate[row], turn.feasible[row])
+    service = item.cycles / constants.node_rate[en]
+    seen.local_wait_ms = max(0.0, turn.estimate[row, 0] - (now - item.generated) - service)
+    if item.generated >= fixed.warmup:
+        _account(constants, state, turn, w, now, row)
 
 
 @compiled
@@ -221,7 +252,7 @@ def _answer(constants, state, turn, w):
     world = state.worlds[w]
     if world.waits_for == EN_TURN:
         action = turn.action[world.row]
-        _act(constants, state, w, np.int64(world.subject), action, world.now)
+        _act(constants, state, turn, w, np.int64(world.subject), action, world.now)
     elif world.waits_for == SN_TURN:
         interval = turn.interval[world.row]
         world.update_decisions += 1
@@ -237,9 +268,16 @@ def _run(constants, state, turn, w):
     """Events in order, until the world needs a decision, more room for events, or is over."""
     ens = constants.settings[0].ens
     world = state.worlds[w]
-    room = state.events.shape[1] - 2 * (ens + 4)  # an event or an answer adds at most ens + 1
+    # An event or an answer adds at most ens + 1 events and settles at most one task; answers of
+    # other worlds may be still to come in this turn.
+    room = state.events.shape[1] - 2 * (ens + 4)
+    settled_room = turn.settled.size - state.worlds.size - 2
     while True:
-        if world.events > room or world.free_messages < ens:
+        if (
+            world.events > room
+            or world.free_messages < ens
+            or turn.counts[SETTLED_ROWS] > settled_room
+        ):
             world.waits_for = NEEDS_ROOM
             return
         own, other = world.next_task, world.next_background
@@ -260,7 +298,7 @@ def _run(constants, state, turn, w):
                 turn.counts[SN_ROWS] += 1
                 _show_status(constants, state, turn, w, np.int64(subject), now, world.row)
                 return
-            _handle(constants, state, w, what, np.int64(subject), now)
+            _handle(constants, state, turn, w, what, np.int64(subject), now)
         elif own < world.end_task and own_time <= other_time:
             world.next_task += 1
             world.now = own_time
@@ -298,6 +336,7 @@ def _entry_point(fingerprint):
                 return
             turn.counts[EN_ROWS] = 0
             turn.counts[SN_ROWS] = 0
+            turn.counts[SETTLED_ROWS] = 0
             turn.counts[UNFINISHED] = 0
         for w in range(state.worlds.size):
             waits_for = state.worlds[w].waits_for

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cosmo.scenario import Scenario, per_link, per_node
+from cosmo.scenario import Scenario, en_state_scale, per_link, per_node, sn_state_scale
 from cosmo.scenario.model import Mobility
 from cosmo.workload import Episode
 from cosmo.world.events import KIND, KIND_SHIFT, SN_DECISION
@@ -13,6 +13,7 @@ from cosmo.world.records import (
     CACHE,
     DISPATCH_ROW,
     EVENT,
+    IDLE,
     LINK,
     MESSAGE,
     NO_ACTION,
@@ -21,8 +22,10 @@ from cosmo.world.records import (
     RUNNING,
     SERVICE,
     SETTINGS,
+    SETTLED_ROW,
     SLOT,
     STATE_FIELDS,
+    STORAGE,
     TASK,
     UE,
     UPDATE_ROW,
@@ -42,6 +45,7 @@ def constants(scenario: Scenario, window_ms: float, status_dimensions: int) -> C
     en, sn, backhaul = scenario.en, scenario.sn, scenario.backhaul
     fixed = np.zeros(1, SETTINGS)
     fixed["window"] = window_ms
+    fixed["warmup"] = scenario.episode.warmup_ms
     fixed["undecided_after"] = scenario.episode.undecided_after_ms
     fixed["access_bytes_per_ms"] = scenario.access.rate_mbps * _BYTES_PER_MS
     fixed["access_overhead"] = scenario.access.overhead_ms
@@ -56,6 +60,9 @@ def constants(scenario: Scenario, window_ms: float, status_dimensions: int) -> C
     )
     fixed["ack_bytes"] = scenario.status.ack_bytes
     fixed["reservation_floor"] = scenario.storage.reservation_floor_bytes
+    fixed["loss"] = scenario.status.loss_probability
+    fixed["jitter"] = scenario.status.jitter_ms
+    fixed["latency_weight"] = scenario.observation.latency_weight
     fixed["history"] = scenario.observation.history_ms
     constant = scenario.fading.factors == (1.0, 1.0)
     fixed["rate_period"] = 0.0 if constant else scenario.fading.period_ms
@@ -75,6 +82,7 @@ def constants(scenario: Scenario, window_ms: float, status_dimensions: int) -> C
         slot_node=np.repeat(np.arange(len(slots)), slots),
         up_rate=np.array(per_link(backhaul.up_mbps, en.count, sn.count)) * _BYTES_PER_MS,
         down_rate=np.array(per_link(backhaul.down_mbps, en.count, sn.count)) * _BYTES_PER_MS,
+        state_scale=np.concatenate([en_state_scale(scenario), sn_state_scale(scenario)]),
         ue_enter=enter,
         ue_leave=leave,
         ue_edge=edge,
@@ -125,6 +133,7 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
     worlds["end_task"] = worlds["next_background"] = end - other
     worlds["end_background"] = end
     worlds["waits_for"] = RUNNING
+    worlds["random"] = [episode.message_seed for episode in episodes]
     tasks = _aligned(int(end[-1]), TASK)
     for world, episode in zip(worlds, episodes, strict=True):
         _fill_tasks(tasks[world["first_task"] : world["end_background"]], episode, ens)
@@ -140,7 +149,7 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
     caches = np.zeros((count, ens * sns), CACHE)
     caches["source"] = caches["acknowledged"] = -1.0
     idle = np.zeros((sns, STATE_FIELDS))  # R14: an empty cache reads as an idle SN
-    idle[:, 0], idle[:, 3] = fixed.node_slots[ens:], fixed.node_storage[ens:]
+    idle[:, IDLE], idle[:, STORAGE] = fixed.node_slots[ens:], fixed.node_storage[ens:]
     caches["state"] = caches["acknowledged_state"] = np.tile(idle, (ens, 1))
 
     events = np.zeros((count, _FIRST_EVENTS + 4 * (ens + sns)), EVENT)
@@ -205,11 +214,12 @@ def blank_turn(fixed: Constants, count: int) -> Turn:
     """Room for one decision of every world."""
     ens, sns = int(fixed.settings["ens"][0]), int(fixed.settings["sns"][0])
     return Turn(
-        counts=np.zeros(5, np.int64),
+        counts=np.zeros(6, np.int64),
         dispatch=np.zeros(count, DISPATCH_ROW),
         cached_state=np.zeros((count, sns, STATE_FIELDS)),
         cached_source=np.zeros((count, sns)),
         up_link=np.zeros((count, sns, 3)),
+        up_backlog=np.zeros((count, sns)),
         estimate=np.zeros((count, 1 + sns)),
         feasible=np.zeros((count, 1 + sns), np.bool_),
         true_state=np.zeros((count, sns, STATE_FIELDS)),
@@ -220,4 +230,5 @@ def blank_turn(fixed: Constants, count: int) -> Turn:
         action=np.zeros(count, np.int64),
         send=np.zeros(count, np.bool_),
         interval=np.ones(count),
+        settled=np.zeros(4 * count + 64, SETTLED_ROW),
     )

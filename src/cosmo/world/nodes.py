@@ -4,7 +4,7 @@ import numpy as np
 
 from cosmo.world.compiled import compiled
 from cosmo.world.events import FINISH, push
-from cosmo.world.records import NO_TASK
+from cosmo.world.records import IDLE, LATENCY, NO_TASK, REQUESTS, STORAGE, WAIT, WORK
 
 
 @compiled
@@ -68,6 +68,9 @@ def complete(constants, state, w, slot, now):
     state.slots[w, slot].task = NO_TASK
     state.slots[w, slot].finish = np.inf
     here.idle += 1
+    latency = now - state.tasks[done].clock
+    weight = constants.settings[0].latency_weight if here.latency > 0.0 else 1.0
+    here.latency += weight * (latency - here.latency)
     here.free_storage += reservation(constants, state.tasks[done].input_bytes)
     if here.waiting > 0:
         first = here.head
@@ -82,13 +85,15 @@ def complete(constants, state, w, slot, now):
 
 @compiled
 def write_state(constants, state, w, node, now, out):
-    """R12: idle slots, wait of the head of the queue, cycles outstanding, free storage."""
+    """R12: idle slots, wait of the head of the queue, work outstanding, free storage; and more."""
     here = state.nodes[w, node]
-    out[0] = here.idle
-    out[1] = now - state.tasks[here.head].clock if here.waiting > 0 else 0.0
+    out[IDLE] = here.idle
+    out[WAIT] = now - state.tasks[here.head].clock if here.waiting > 0 else 0.0
     cycles = here.waiting_cycles
     for slot in range(constants.first_slot[node], constants.first_slot[node + 1]):
         if state.slots[w, slot].task != NO_TASK:
             cycles += (state.slots[w, slot].finish - now) * constants.node_rate[node]
-    out[2] = cycles
-    out[3] = here.free_storage
+    out[WORK] = cycles
+    out[STORAGE] = here.free_storage
+    out[REQUESTS] = here.waiting + constants.node_slots[node] - here.idle
+    out[LATENCY] = here.latency

@@ -1,8 +1,10 @@
 """What the two kinds of agent see, as plain arrays with one row a decision.
 
-Nothing here knows of the simulator: a real node can fill in the same fields. Times are in ms, node
-states are (idle slots, wait of the head of the queue, cycles outstanding, free storage) as in R12.
-The arrays are views that the next `advance()` overwrites: copy what you want to keep.
+Nothing here knows of the simulator: a real node can fill in the same fields. Times are in ms. The
+arrays are views that the next `advance()` overwrites: copy what you want to keep.
+
+The fields of a node's state are IDLE slots, WAIT of the head of the queue, WORK outstanding in
+cycles, free STORAGE (R12: N, W, B, M), REQUESTS in the node, and its smoothed LATENCY.
 """
 
 from dataclasses import dataclass
@@ -16,12 +18,27 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
+class Settled:
+    """Tasks whose outcome became final since the last turn; of one world, in order of time."""
+
+    world: Ints
+    task: Ints
+    en: Ints
+    action: Ints
+    outcome: Ints  # codes of `cosmo.world.records`
+    time_ms: Floats
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+
+@dataclass(slots=True)
 class Truth:
     """What no policy in the field could know (R15): for yardsticks, labels and training."""
 
     delay_ms: Floats  # [row, route] end-to-end delay on route 0 (local), 1..S (SN)
     feasible: Bools  # [row, route] the node has room and the delay is within the deadline
-    sn_state: Floats  # [row, SN, 4] the SNs' states at this very moment
+    sn_state: Floats  # [row, SN, field] the SNs' states at this very moment
 
 
 @dataclass(slots=True)
@@ -40,11 +57,13 @@ class DispatchObservation:
     throughput_mbps: Floats
     throughput_trend_mbps: Floats
     residual_ms: Floats
-    en_state: Floats  # [row, 4]
+    en_state: Floats  # [row, field]
+    local_wait_ms: Floats  # the EN knows its own queue: how long the task would wait in it
     local_room: Bools  # the EN would accept the task now
-    sn_state: Floats  # [row, SN, 4] as cached; an idle SN while nothing is cached
+    sn_state: Floats  # [row, SN, field] as cached; an idle SN while nothing is cached
     sn_source_ms: Floats  # [row, SN] when the SN sent that; -1 while nothing is cached
     up_link_mbps: Floats  # [row, SN, 3] mean rate, its deviation, trend
+    up_backlog_ms: Floats  # [row, SN] until the link has sent what it holds
     truth: Truth | None = None
 
     def __len__(self) -> int:
@@ -74,8 +93,8 @@ class UpdateObservation:
     world: Ints
     sn: Ints
     time_ms: Floats
-    sn_state: Floats  # [row, 4]
-    acknowledged_state: Floats  # [row, EN, 4]; an idle SN while nothing is acknowledged
+    sn_state: Floats  # [row, field]
+    acknowledged_state: Floats  # [row, EN, field]; an idle SN while nothing is acknowledged
     acknowledged_source_ms: Floats  # [row, EN]; -1 while nothing is acknowledged
     recent_delay_ms: Floats  # of offloaded tasks that became final lately (R19)
     recent_success: Floats

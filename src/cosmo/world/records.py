@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-STATE_FIELDS = 4  # N, W, B, M of R12
+# A node's state as it is observed and sent: N, W, B, M of R12, then requests in the node and its
+# recent latency, which load balancers ask for.
+IDLE, WAIT, WORK, STORAGE, REQUESTS, LATENCY = range(6)
+STATE_FIELDS = 6
 
 # What a world waits for. RUNNING never shows outside a kernel call.
 RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM = 0, 1, 2, 3, 4
@@ -37,6 +40,10 @@ WORLD = np.dtype(
         ("free_messages", "i4"),
         ("updates", "i8"),  # status messages sent
         ("update_decisions", "i8"),
+        ("random", "u8"),  # state of the generator of losses and jitter
+        ("decisions", "i8"),  # measured EN decisions, and summed over them:
+        ("decision_age", "f8"),  # the age of the cached state
+        ("decision_error", "f8"),  # how far the cached state is from the true one
     ],
     align=True,
 )
@@ -71,6 +78,7 @@ NODE = np.dtype(
     [
         ("free_storage", "f8"),
         ("waiting_cycles", "f8"),
+        ("latency", "f8"),  # smoothed time from arrival to finish
         ("idle", "i4"),
         ("waiting", "i4"),
         ("head", "i4"),  # waiting tasks, a list through TASK.next
@@ -104,6 +112,10 @@ CACHE = np.dtype(
         ("acknowledged", "f8"),  # source timestamp that the SN knows to be held; -1 if none
         ("state", "f8", (STATE_FIELDS,)),
         ("acknowledged_state", "f8", (STATE_FIELDS,)),
+        ("counted_until", "f8"),  # the age at the EN is summed up to this time:
+        ("age_area", "f8"),  # its integral over the measured window
+        ("age_peaks", "f8"),  # its sum over the moments before a fall
+        ("falls", "i8"),
     ],
     align=True,
 )
@@ -121,6 +133,7 @@ MESSAGE = np.dtype(
 SETTINGS = np.dtype(
     [
         ("window", "f8"),
+        ("warmup", "f8"),
         ("undecided_after", "f8"),
         ("access_bytes_per_ms", "f8"),
         ("access_overhead", "f8"),
@@ -133,6 +146,9 @@ SETTINGS = np.dtype(
         ("status_bytes", "f8"),
         ("ack_bytes", "f8"),
         ("reservation_floor", "f8"),
+        ("loss", "f8"),
+        ("jitter", "f8"),
+        ("latency_weight", "f8"),
         ("history", "f8"),
         ("rate_period", "f8"),  # 0: link rates are constant
         ("hops", "i4"),
@@ -158,6 +174,7 @@ DISPATCH_ROW = np.dtype(
         ("throughput_trend_mbps", "f8"),
         ("residual_ms", "f8"),
         ("en_state", "f8", (STATE_FIELDS,)),
+        ("local_wait_ms", "f8"),
         ("local_room", "?"),
     ],
     align=True,
@@ -172,6 +189,18 @@ UPDATE_ROW = np.dtype(
         ("recent_delay_ms", "f8"),
         ("recent_success", "f8"),
         ("recent_failure", "f8"),
+    ],
+    align=True,
+)
+
+SETTLED_ROW = np.dtype(
+    [
+        ("world", "i8"),
+        ("task", "i8"),
+        ("en", "i8"),
+        ("action", "i8"),
+        ("outcome", "i8"),
+        ("time_ms", "f8"),
     ],
     align=True,
 )
@@ -193,6 +222,7 @@ class Constants(NamedTuple):
     slot_node: Ints
     up_rate: Floats  # bytes per ms, [EN, SN]
     down_rate: Floats
+    state_scale: Floats  # [node, N W B M] what makes a state's components comparable (R18)
     ue_enter: Floats  # ms, when a UE of a cell comes into range
     ue_leave: Floats  # ms, when it is out of range for good
     ue_edge: Floats  # ms, when it is first at the far edge of the radius
@@ -220,18 +250,20 @@ class State(NamedTuple):
 class Turn(NamedTuple):
     """What `advance` tells and is told: who must decide, what they see, what they answer."""
 
-    counts: Ints  # EN rows, SN rows, worlds still running, error
+    counts: Ints  # how many rows of each kind, and what went wrong: see kernel
     dispatch: Records
-    cached_state: Floats  # [row, SN, 4]
+    cached_state: Floats  # [row, SN, field]
     cached_source: Floats  # [row, SN]
     up_link: Floats  # [row, SN, 3]: mean rate, its deviation, trend (Mbps)
+    up_backlog: Floats  # [row, SN]: ms until the link is free
     estimate: Floats  # [row, route]: R15, for the yardstick and for training only
     feasible: NDArray[np.bool_]
-    true_state: Floats  # [row, SN, 4], for measurement only
+    true_state: Floats  # [row, SN, field], for measurement only
     update: Records
-    acknowledged_state: Floats  # [row, EN, 4]
+    acknowledged_state: Floats  # [row, EN, field]
     acknowledged_source: Floats
     down_link: Floats  # [row, EN, 3]
     action: Ints
     send: NDArray[np.bool_]
     interval: Floats
+    settled: Records  # tasks whose outcome became final in this turn

@@ -1,4 +1,6 @@
-"""Status messages, the EN's cache of them, and acknowledgements (R14)."""
+"""Status messages, the EN's cache of them, acknowledgements (R14), and the age of the cache."""
+
+import numpy as np
 
 from cosmo.world.compiled import compiled
 from cosmo.world.events import ACK_AT_SN, STATUS_AT_EN, push
@@ -8,21 +10,25 @@ from cosmo.world.records import STATE_FIELDS
 
 
 @compiled
-def send_status(constants, state, w, sn, now):
-    """The SN sends its state to every EN; the caller has made sure that there are messages left."""
-    fixed = constants.settings[0]
+def _uniform(state, w):
+    """A draw from [0, 1) of the world's own generator (SplitMix64)."""
     world = state.worlds[w]
-    for en in range(fixed.ens):
-        taken = world.free_message
-        message = state.messages[w, taken]
-        world.free_message = message.next
-        world.free_messages -= 1
-        world.updates += 1
-        message.source = now
-        message.link = en * fixed.sns + sn
-        write_state(constants, state, w, fixed.ens + sn, now, message.state)
-        arrival = transmit(constants, state, w, message.link, DOWN, fixed.status_bytes, now)
-        push(state, w, arrival, STATUS_AT_EN, taken)
+    world.random += np.uint64(0x9E3779B97F4A7C15)
+    mixed = world.random
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    return np.float64(mixed >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def _take(state, w):
+    """A free message; the loop has made sure that there is one."""
+    world = state.worlds[w]
+    taken = world.free_message
+    world.free_message = state.messages[w, taken].next
+    world.free_messages -= 1
+    return taken
 
 
 @compiled
@@ -34,6 +40,48 @@ def _release(state, w, taken):
 
 
 @compiled
+def _transfer(constants, state, w, taken, direction, message_bytes, what, now):
+    """Send a message or its acknowledgement; on the way it may be delayed (jitter) or lost."""
+    fixed = constants.settings[0]
+    link = state.messages[w, taken].link
+    arrival = transmit(constants, state, w, link, direction, message_bytes, now)
+    if fixed.loss > 0.0 and _uniform(state, w) < fixed.loss:
+        _release(state, w, taken)
+        return
+    if fixed.jitter > 0.0:
+        arrival += fixed.jitter * _uniform(state, w)
+    push(state, w, arrival, what, taken)
+
+
+@compiled
+def send_status(constants, state, w, sn, now):
+    """The SN sends its state to every EN."""
+    fixed = constants.settings[0]
+    for en in range(fixed.ens):
+        taken = _take(state, w)
+        message = state.messages[w, taken]
+        message.source = now
+        message.link = en * fixed.sns + sn
+        write_state(constants, state, w, fixed.ens + sn, now, message.state)
+        state.worlds[w].updates += 1
+        _transfer(constants, state, w, taken, DOWN, fixed.status_bytes, STATUS_AT_EN, now)
+
+
+@compiled
+def _count_age(constants, cache, now):
+    """Add up the age at the EN since it was last counted, within the measured window."""
+    fixed = constants.settings[0]
+    source = max(cache.source, 0.0)
+    start, end = max(cache.counted_until, fixed.warmup), min(now, fixed.window)
+    if end > start:
+        cache.age_area += 0.5 * ((end - source) ** 2 - (start - source) ** 2)
+    if fixed.warmup <= now < fixed.window:
+        cache.age_peaks += now - source
+        cache.falls += 1
+    cache.counted_until = now
+
+
+@compiled
 def receive_status(constants, state, w, taken, now):
     """The cache takes only what is newer than what it holds, and acknowledges what it took."""
     message = state.messages[w, taken]
@@ -41,12 +89,12 @@ def receive_status(constants, state, w, taken, now):
     if message.source <= cache.source:
         _release(state, w, taken)
         return
+    _count_age(constants, cache, now)
     cache.source = message.source
     for k in range(STATE_FIELDS):
         cache.state[k] = message.state[k]
     ack_bytes = constants.settings[0].ack_bytes
-    arrival = transmit(constants, state, w, message.link, UP, ack_bytes, now)
-    push(state, w, arrival, ACK_AT_SN, taken)
+    _transfer(constants, state, w, taken, UP, ack_bytes, ACK_AT_SN, now)
 
 
 @compiled

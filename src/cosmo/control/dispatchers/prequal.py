@@ -1,0 +1,77 @@
+"""`prequal`: probes of requests in flight and latency, and the hot–cold rule of that load balancer.
+
+Nodes report how many requests they hold and their recent latency. A node is *hot* if it holds more
+requests than the given quantile of what was seen lately. Among cold nodes the one with the lowest
+latency is taken; if all are hot, the one with the fewest requests. A probe is used several times
+before the next one comes: each use adds a request to what it said. One that is too old or used up
+no longer counts. The EN itself is one more replica, which it knows without probing. Nothing is
+rejected.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control.method import Setting
+from cosmo.world import LATENCY, REQUESTS, DispatchObservation
+
+_REMEMBERED = 64  # decisions whose requests make up the quantile
+
+
+class PrequalDispatcher:
+    """Hot–cold lexicographic choice between the EN and the SNs."""
+
+    def __init__(self, setting: Setting, quantile: float, oldest_ms: float, most_uses: int) -> None:
+        scenario = setting.scenario
+        self._quantile, self._oldest_ms, self._most_uses = quantile, oldest_ms, most_uses
+        cells = len(setting.episodes), scenario.en.count
+        self._probe_ms = np.full((*cells, scenario.sn.count), -1.0)
+        self._uses = np.zeros((*cells, scenario.sn.count))
+        self._seen = np.full((*cells, _REMEMBERED, 1 + scenario.sn.count), np.inf)
+        self._decisions = np.zeros(cells, np.int64)
+
+    def would_decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
+        """The choice, without counting it as a use."""
+        place = tasks.world, tasks.en
+        same_probe = self._probe_ms[place] == tasks.sn_source_ms
+        uses = np.where(same_probe, self._uses[place], 0.0)
+        return self._choose(tasks, uses, self._requests(tasks, uses))
+
+    def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
+        """The choice; probes wear off with use, and what was seen shapes the quantile."""
+        place = tasks.world, tasks.en
+        same_probe = self._probe_ms[place] == tasks.sn_source_ms
+        uses = np.where(same_probe, self._uses[place], 0.0)
+        requests = self._requests(tasks, uses)
+        self._seen[(*place, self._decisions[place] % _REMEMBERED)] = requests
+        self._decisions[place] += 1
+        actions = self._choose(tasks, uses, requests)
+        self._probe_ms[place] = tasks.sn_source_ms
+        self._uses[place] = uses + (actions[:, None] == np.arange(1, 1 + tasks.sns))
+        return actions
+
+    def _requests(
+        self, tasks: DispatchObservation, uses: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        local = tasks.en_state[:, REQUESTS, None]
+        return np.concatenate([local, tasks.sn_state[:, :, REQUESTS] + uses], axis=1)
+
+    def _choose(
+        self,
+        tasks: DispatchObservation,
+        uses: NDArray[np.float64],
+        requests: NDArray[np.float64],
+    ) -> NDArray[np.int64]:
+        place = tasks.world, tasks.en
+        seen = np.sort(self._seen[place].reshape(len(tasks), -1), axis=1)
+        known = np.minimum(self._decisions[place], _REMEMBERED) * (1 + tasks.sns)
+        rank = np.maximum(np.ceil(self._quantile * known).astype(np.int64) - 1, 0)
+        limit = seen[np.arange(len(tasks)), rank]
+        fresh = (tasks.age_ms <= self._oldest_ms) & (uses < self._most_uses)
+        usable = np.concatenate([np.ones((len(tasks), 1), np.bool_), fresh], axis=1)
+        latency = np.concatenate(
+            [tasks.en_state[:, LATENCY, None], tasks.sn_state[:, :, LATENCY]], axis=1
+        )
+        cold = usable & (requests <= limit[:, None])
+        by_latency = np.where(cold, latency, np.inf).argmin(axis=1)
+        by_requests = np.where(usable, requests, np.inf).argmin(axis=1)
+        return np.asarray(np.where(cold.any(axis=1), by_latency, by_requests))

@@ -1,0 +1,44 @@
+"""Age of information with a threshold from theory.
+
+An update costs λ_s·c_s·d. A decision on a state of age A loses in proportion to A, and there are
+`rate` decisions a second, more of them bunched the more the arrivals vary: κ·rate·(1 + cv²)·A a
+second. Updating whenever the age reaches τ costs λ_s·c_s·d/τ + κ·rate·(1 + cv²)·τ/2 a second, which
+is least for
+
+    τ = sqrt(2·λ_s·c_s·d / (κ·rate·(1 + cv²))).
+
+κ = 5.1 per task and second puts the update cost on the paper's (12.39 to 30.97 units/s).
+"""
+
+import math
+
+import numpy as np
+
+from cosmo.control.method import RAW, Setting
+from cosmo.control.updaters.periodic import Answer
+from cosmo.scenario import Scenario
+from cosmo.workload import squared_variation
+from cosmo.world import UpdateObservation
+
+_ROUNDING_MS = 1e-6
+
+
+def threshold_ms(scenario: Scenario, rate: float, kappa: float) -> float:
+    """τ for `rate` tasks a second at each EN."""
+    utility = scenario.utility
+    cost = utility.update_weight * utility.update_cost_per_dimension * RAW
+    loss = kappa * rate * (1.0 + squared_variation(scenario.workload))
+    return 1000.0 * math.sqrt(2.0 * cost / loss)
+
+
+class AoiThresholdUpdater:
+    """Sends when the age of what an EN has acknowledged reaches the threshold."""
+
+    def __init__(self, setting: Setting, kappa: float) -> None:
+        self._threshold_ms = threshold_ms(setting.scenario, setting.rate, kappa)
+
+    def decide(self, nodes: UpdateObservation) -> Answer:
+        """Send if the oldest age is due; look again when it will be."""
+        left = self._threshold_ms - nodes.age_ms.max(axis=1)
+        due = left <= _ROUNDING_MS
+        return due, np.where(due, self._threshold_ms, left)

@@ -1,0 +1,43 @@
+"""Observations made by hand."""
+
+import numpy as np
+
+from cosmo import DispatchObservation
+from cosmo.control import Setting
+
+
+def setting(scenario, episodes=1, rate=None):
+    rate = scenario.workload.rate if rate is None else rate
+    return Setting(scenario, 0, range(episodes), rate, scenario.episode.window_ms)
+
+
+def tasks(scenario, count=1, **fields):
+    """`count` tasks just arrived at an idle EN 0 of worlds 0, 1, …; every field can be set."""
+    sns = scenario.sn.count
+    idle_sn = [scenario.sn.slots, 0.0, 0.0, scenario.sn.storage_bytes, 0.0, 0.0]
+    idle_en = [scenario.en.slots, 0.0, 0.0, scenario.en.storage_bytes, 0.0, 0.0]
+    given = {
+        "world": np.arange(count),
+        "en": np.zeros(count, np.int64),
+        "ue": np.zeros(count, np.int64),
+        "task": np.zeros(count, np.int64),
+        "time_ms": np.full(count, 1003.0),
+        "generated_ms": np.full(count, 1000.0),
+        "input_bytes": np.full(count, 36000.0),
+        "cycles": np.full(count, 540000.0),
+        "deadline_ms": np.full(count, 60.0),
+        "throughput_mbps": np.full(count, 100.0),
+        "throughput_trend_mbps": np.zeros(count),
+        "residual_ms": np.full(count, 9000.0),
+        "en_state": np.tile(idle_en, (count, 1)),
+        "local_wait_ms": np.zeros(count),
+        "local_room": np.ones(count, bool),
+        "sn_state": np.tile(idle_sn, (count, sns, 1)),
+        "sn_source_ms": np.full((count, sns), 990.0),
+        "up_link_mbps": np.tile([scenario.backhaul.up_mbps, 0.0, 0.0], (count, sns, 1)),
+        "up_backlog_ms": np.zeros((count, sns)),
+    }
+    for name, value in fields.items():
+        shape = given[name].shape
+        given[name] = np.array(np.broadcast_to(np.asarray(value, given[name].dtype), shape))
+    return DispatchObservation(**given)
