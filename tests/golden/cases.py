@@ -19,6 +19,13 @@ CASES = {
     "paper-local-until-full": ("paper", "local-until-full", ["workload.arrivals=deterministic"]),
     "campus-random": ("campus", "random", ["workload.rate=150"]),
     "shared-sn-full-information": ("shared-sn", "full-information", ["workload.rate=200"]),
+    "paper-aoci-online": ("paper", "aoci-online", ["workload.rate=280"]),
+    "shared-sn-aov-gap-lossy": (
+        "shared-sn",
+        "aov-gap",
+        ["workload.rate=200", "status.loss_probability=0.2", "status.jitter_ms=6"],
+    ),
+    "campus-prequal": ("campus", "prequal", ["workload.rate=200"]),
     "fading-bursty-random": ("fading-backhaul", "random", ["workload.arrivals=bursty"]),
 }
 
