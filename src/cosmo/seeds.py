@@ -21,6 +21,9 @@ class Purpose(IntEnum):
     DISPATCHER = 6
     UPDATER = 7
     MESSAGES = 8
+    NETWORKS = 9
+    COLLECTION = 10
+    EXPLORATION = 11
 
 
 def stream(seed: int, purpose: Purpose, episode: int, *more: int) -> np.random.Generator:

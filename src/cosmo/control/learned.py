@@ -1,0 +1,160 @@
+"""Trained agents at work, with NumPy alone: what a real node runs.
+
+An `Agents` holds the parameters of one run for each world, so that many runs act side by side.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control.features import Features
+from cosmo.control.method import SEMANTIC, Dispatcher, Method, Setting, Updater
+from cosmo.control.networks import (
+    encode,
+    flat_values,
+    gate_and_route,
+    gate_first,
+    sn_step,
+)
+from cosmo.scenario import Scenario
+from cosmo.world import DispatchObservation, UpdateObservation
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Layers = Mapping[str, Floats]  # with a leading axis, one a world
+
+
+@dataclass(frozen=True)
+class Agents:
+    """Networks of the encoder, the EN and the SN agent, and how they are used."""
+
+    encoder: Layers
+    en: Layers
+    sn: Layers
+    intervals_ms: tuple[float, ...]
+    hierarchical: bool
+    with_age: bool
+
+    @property
+    def worlds(self) -> int:
+        """How many runs act side by side."""
+        return len(self.encoder["encode1.w"])
+
+    @property
+    def hidden(self) -> int:
+        """Size of the SN's memory."""
+        return int(self.sn["gru.h.w"].shape[-2])
+
+    def semantics(self, worlds: Ints, state: Floats) -> Floats:
+        """Z of normalised states [row, k, 4]."""
+        return _each(lambda x: encode(self.encoder, x), self.worlds, worlds, state)
+
+    def en_actions(self, worlds: Ints, local: Floats, remote: Floats) -> Ints:
+        """Greedy decisions of ENs."""
+        both = np.concatenate([local, remote], axis=1)[:, None, :]
+        split = local.shape[1]
+
+        def net(x: Floats) -> Floats:
+            if not self.hierarchical:
+                return np.asarray(flat_values(self.en, x[..., :split], x[..., split:]))
+            gate, route = gate_and_route(self.en, x[..., :split], x[..., split:])
+            return np.concatenate([gate, route], axis=-1)
+
+        scores = _each(net, self.worlds, worlds, both)[:, 0]
+        if not self.hierarchical:
+            return np.asarray(scores.argmax(axis=1))
+        return np.asarray(gate_first(scores[:, :2], scores[:, 2:]))
+
+    def sn_values(self, worlds: Ints, seen: Floats, hidden: Floats) -> tuple[Floats, Floats]:
+        """Q of SN decisions and the hidden states after them."""
+        split = seen.shape[1]
+
+        def net(x: Floats) -> Floats:
+            values, state = sn_step(self.sn, x[..., :split], x[..., split:])
+            return np.concatenate([values, state], axis=-1)
+
+        both = np.concatenate([seen, hidden], axis=1)[:, None, :]
+        out = _each(net, self.worlds, worlds, both)[:, 0]
+        return out[:, : -self.hidden], out[:, -self.hidden :]
+
+    def sn_answer(self, action: Ints) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """(send, interval) of an action: send × intervals come first, then no-send × intervals."""
+        count = len(self.intervals_ms)
+        return action < count, np.array(self.intervals_ms)[action % count]
+
+
+def _each(net: Callable[[Floats], Floats], count: int, worlds: Ints, x: Floats) -> Floats:
+    """Evaluate every world's network once, on the rows that it has."""
+    spread = np.zeros((count, *x.shape[1:]), np.float32)
+    spread[worlds] = x
+    return np.asarray(net(spread)[worlds])
+
+
+class LearnedDispatcher:
+    """Greedy EN agents."""
+
+    def __init__(self, scenario: Scenario, agents: Agents) -> None:
+        self._features, self._agents = Features(scenario), agents
+
+    def observe_inputs(self, tasks: DispatchObservation) -> tuple[Floats, Floats]:
+        """What the networks see of these tasks."""
+        state = self._features.sn_state(tasks.sn_state, slice(None))
+        status = self._agents.semantics(tasks.world, state)
+        remote = self._features.en_remote(tasks, status, self._agents.with_age)
+        return self._features.en_local(tasks), remote
+
+    def decide(self, tasks: DispatchObservation) -> Ints:
+        """Gate first, then route."""
+        return self._agents.en_actions(tasks.world, *self.observe_inputs(tasks))
+
+    would_decide = decide
+
+
+class LearnedUpdater:
+    """Greedy SN agents, each with its memory."""
+
+    def __init__(self, scenario: Scenario, agents: Agents) -> None:
+        self._features, self._agents = Features(scenario), agents
+        shape = agents.worlds, scenario.sn.count, agents.hidden
+        self.hidden = np.zeros(shape, np.float32)
+
+    def observe_inputs(self, nodes: UpdateObservation) -> Floats:
+        """What the networks see of these SNs."""
+        own = self._features.sn_state(nodes.sn_state, nodes.sn)[:, None]
+        held = nodes.acknowledged_state
+        scaled = np.stack(
+            [self._features.sn_state(held[:, en], nodes.sn) for en in range(held.shape[1])], axis=1
+        )
+        states = np.concatenate([own, scaled], axis=1)
+        status = self._agents.semantics(nodes.world, states)
+        return self._features.sn(nodes, status[:, 0], status[:, 1:])
+
+    def values(self, nodes: UpdateObservation) -> tuple[Floats, Floats]:
+        """(inputs, Q); the memory moves on."""
+        seen = self.observe_inputs(nodes)
+        place = nodes.world, nodes.sn
+        values, self.hidden[place] = self._agents.sn_values(nodes.world, seen, self.hidden[place])
+        return seen, values
+
+    def decide(self, nodes: UpdateObservation) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """The best of send and intervals."""
+        return self._agents.sn_answer(self.values(nodes)[1].argmax(axis=1))
+
+
+class Learned(Method):
+    """Trained agents of CoSMO."""
+
+    carries = SEMANTIC
+
+    def __init__(self, agents: Agents) -> None:
+        self.agents = agents
+
+    def dispatcher(self, setting: Setting) -> Dispatcher:
+        """The EN agents."""
+        return LearnedDispatcher(setting.scenario, self.agents)
+
+    def updater(self, setting: Setting) -> Updater:
+        """The SN agents."""
+        return LearnedUpdater(setting.scenario, self.agents)

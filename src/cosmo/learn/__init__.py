@@ -1,0 +1,1 @@
+"""How the agents learn: the encoder, the two agents, replay, the trainer."""

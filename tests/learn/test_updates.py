@@ -1,0 +1,169 @@
+"""Losses and targets against NumPy, on hand-made transitions."""
+
+import jax
+import numpy as np
+import pytest
+
+from cosmo.control import networks
+from cosmo.learn import en_agent, sn_agent
+from cosmo.learn.config import load_config
+from cosmo.learn.replay import Replay, SequenceReplay
+from cosmo.learn.stack import Layout
+
+CONFIG = load_config()
+EN = Layout(networks.shapes(10, 5, 2, True, 32, 64))
+SN = Layout(networks.sn_shapes(11, 32, 32, 18))
+INPUTS = (10, 5)
+
+
+def _huber(x):
+    return np.where(np.abs(x) < 1, 0.5 * x**2, np.abs(x) - 0.5)
+
+
+def _en_batch(seed, count=32):
+    random = np.random.default_rng(seed)
+    batch = random.normal(size=(count, 15 + en_agent.EXTRA_COLUMNS)).astype(np.float32)
+    batch[:, 15 + en_agent.ACTION] = random.integers(0, 3, count)
+    batch[:, 15 + en_agent.UTILITY] = random.uniform(-5, 1.2, count)
+    failed = (batch[:, 15 + en_agent.UTILITY] < -4) & (batch[:, 15 + en_agent.ACTION] < 2)
+    batch[:, 15 + en_agent.FAILED] = failed
+    batch[:, 15 + en_agent.ACCEPT_LABEL] = random.integers(0, 2, count)
+    batch[:, 15 + en_agent.ROUTE_LABEL] = random.integers(0, 2, count)
+    return batch
+
+
+def test_en_loss_is_td_plus_the_four_auxiliary_losses():
+    row = EN.initial(np.random.default_rng(0))
+    batch = _en_batch(1)
+    got = float(en_agent.loss(CONFIG.en, INPUTS, EN.views(row), batch))
+
+    local, remote, told = batch[:, :10], batch[:, 10:15], batch[:, 15:]
+    gate, route = networks.gate_and_route(EN.views(row), local, remote)
+    td, cross_gate, cross_route, margin, boundary = [], [], [], [], []
+    for k in range(len(batch)):
+        action, utility, failed, accept, best = told[k]
+        q = [*(gate[k, 1] + route[k] - route[k].max()), gate[k, 0]]
+        td.append(_huber(q[int(action)] - utility))
+        cross_gate.append(np.log(np.exp(gate[k]).sum()) - gate[k, int(accept)])
+        if accept:
+            cross_route.append(np.log(np.exp(route[k]).sum()) - route[k, int(best)])
+        sign = 1 if accept else -1
+        margin.append(max(0, 0.5 - sign * (gate[k, 1] - gate[k, 0])))
+        if failed:
+            boundary.append(max(0, 0.25 - (gate[k, 0] - q[int(action)])))
+    assert boundary, "the batch must have failures"
+    want = (
+        np.mean(td) + 1.0 * np.mean(cross_gate) + 0.5 * np.mean(cross_route)
+        + 0.2 * np.mean(margin) + 0.3 * np.mean(boundary)
+    )  # fmt: skip
+    assert got == pytest.approx(want, rel=1e-4)
+
+
+def _sn_batch(seed, count=16):
+    random = np.random.default_rng(seed)
+    width = sn_agent.EXTRA_COLUMNS + 11 + 32 + 11
+    batch = random.normal(size=(count, 2, width)).astype(np.float32)
+    batch[:, :, sn_agent.ACTION] = random.integers(0, 18, (count, 2))
+    batch[:, :, sn_agent.INTERVAL] = random.choice(CONFIG.sn.intervals_ms, (count, 2))
+    batch[:, :, sn_agent.TERMINAL] = 0
+    batch[: count // 2, 1, sn_agent.TERMINAL] = 1
+    return batch
+
+
+def test_sn_loss_is_semi_markov_double_dqn():
+    online = SN.initial(np.random.default_rng(2))
+    target = SN.initial(np.random.default_rng(3))
+    batch = _sn_batch(4)
+    got = float(sn_agent.loss(CONFIG.sn, 11, SN.views(online), SN.views(target), batch))
+
+    start = sn_agent.EXTRA_COLUMNS
+    errors = []
+    for sample in batch:
+        sequence = [sample[0, start : start + 11], sample[1, start : start + 11], sample[1, -11:]]
+        first = sample[0, start + 11 : start + 43]
+        values, evaluated, h, g = [], [], first[None], first[None]
+        for x in sequence:
+            q, h = networks.sn_step(SN.views(online), x[None], h)
+            t, g = networks.sn_step(SN.views(target), x[None], g)
+            values.append(q[0])
+            evaluated.append(t[0])
+        for n in range(2):
+            _, action, reward, interval, terminal = sample[n, :start]
+            goal = reward
+            if not terminal:
+                goal += 0.99 ** (interval / 20.0) * evaluated[n + 1][values[n + 1].argmax()]
+            errors.append(_huber(values[n][int(action)] - goal))
+    assert got == pytest.approx(np.mean(errors), rel=1e-4)
+
+
+def test_the_semi_markov_discount_counts_time_not_decisions():
+    """Ten intervals of 20 ms discount as one of 200 ms does."""
+    assert pytest.approx((0.99 ** (20.0 / 20.0)) ** 10) == 0.99 ** (200.0 / 20.0)
+    batch = _sn_batch(5, 2)
+    batch[:, :, sn_agent.TERMINAL] = 0
+    online, target = SN.initial(np.random.default_rng(6)), SN.initial(np.random.default_rng(7))
+    losses = []
+    for interval in (20.0, 200.0):
+        batch[:, :, sn_agent.INTERVAL] = interval
+        losses.append(
+            float(sn_agent.loss(CONFIG.sn, 11, SN.views(online), SN.views(target), batch))
+        )
+    assert losses[0] != losses[1]
+
+
+def test_an_update_descends_is_clipped_and_leaves_masked_runs_alone():
+    rows = np.stack([EN.initial(np.random.default_rng(seed)) for seed in range(3)])
+    update = en_agent.make_update(EN, CONFIG.en, INPUTS)
+    state = jax.vmap(en_agent.optimizer(CONFIG.en).init)(rows)
+    batch = np.stack([_en_batch(seed) for seed in range(3)])
+    active = np.array([True, False, True])
+    flat, current = rows, state
+    for _ in range(50):
+        flat, current = update(flat, current, batch, active)
+    flat = np.asarray(flat)
+    np.testing.assert_array_equal(flat[1], rows[1])
+    for run in (0, 2):
+        before = en_agent.loss(CONFIG.en, INPUTS, EN.views(rows[run]), batch[run])
+        after = en_agent.loss(CONFIG.en, INPUTS, EN.views(flat[run]), batch[run])
+        assert float(after) < float(before)
+    # A step of Adam is at most the learning rate (up to its bias correction).
+    first, _ = update(rows, state, batch, active)
+    assert np.abs(np.asarray(first) - rows).max() <= 3e-4 * 1.01
+
+
+def test_a_stacked_and_a_lone_update_agree_to_rounding():
+    rows = np.stack([EN.initial(np.random.default_rng(seed)) for seed in range(4)])
+    update = en_agent.make_update(EN, CONFIG.en, INPUTS)
+    chain = en_agent.optimizer(CONFIG.en)
+    batch = np.stack([_en_batch(seed) for seed in range(4)])
+    together, _ = update(rows, jax.vmap(chain.init)(rows), batch, np.ones(4, bool))
+    for run in range(4):
+        one = rows[run : run + 1]
+        alone, _ = update(one, jax.vmap(chain.init)(one), batch[run : run + 1], np.ones(1, bool))
+        np.testing.assert_allclose(np.asarray(together)[run], np.asarray(alone)[0], atol=1e-6)
+
+
+def test_replay_keeps_the_newest_of_each_run_and_never_mixes_runs():
+    replay = Replay(runs=2, capacity=10, width=2)
+    for k in range(25):
+        replay.write(np.array([0]), np.array([[0, k]], np.float32))
+    replay.write(np.array([1, 1]), np.array([[1, 7], [1, 8]], np.float32))
+    drawn = replay.sample(0, 1000, np.random.default_rng(0))
+    assert set(drawn[:, 0]) == {0.0}
+    assert set(drawn[:, 1]) == set(range(15, 25))
+    drawn = replay.sample(1, 100, np.random.default_rng(0))
+    assert set(map(tuple, drawn)) == {(1.0, 7.0), (1.0, 8.0)}
+
+
+def test_sequences_are_consecutive_decisions_of_one_episode_even_when_the_memory_wraps():
+    replay = SequenceReplay(runs=1, capacity=50, width=2)
+    step = 0
+    for episode, length in enumerate((30, 1, 7, 40)):
+        for _ in range(length):
+            replay.write(np.array([0]), np.array([[episode, step]], np.float32))
+            step += 1
+    pairs = replay.sample(0, 3000, np.random.default_rng(0))
+    assert (pairs[:, 0, 0] == pairs[:, 1, 0]).all()
+    assert (pairs[:, 1, 1] == pairs[:, 0, 1] + 1).all()
+    assert set(pairs[:, 0, 0]) == {2.0, 3.0} | ({0.0} if step - 50 < 29 else set())
+    assert pairs[:, 0, 1].min() >= step - 50
