@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
+from cosmo.control.guard import ask, checked_actions, checked_update
 from cosmo.control.method import NOTHING, Method, Setting
 from cosmo.control.regret import Regret
 from cosmo.scenario import Scenario
@@ -36,26 +35,28 @@ def play(
         window_ms=episodes[0].window_ms,
     )
     worlds = Worlds(scenario, episodes, status_dimensions=method.carries)
-    dispatcher = method.dispatcher(setting)
-    updater = None if method.carries == NOTHING else method.updater(setting)
+    dispatcher = ask(method, method.dispatcher, setting)
+    updater = None if method.carries == NOTHING else ask(method, method.updater, setting)
     observe = getattr(dispatcher, "observe", None)
     regret = None if updater is None else Regret.of(dispatcher, setting)
     turns = 0
     turn = worlds.advance()
     while not turn.over:
         if observe is not None and len(turn.settled):
-            observe(turn.settled)
+            ask(method, observe, turn.settled)
         if len(turn.dispatch):
             if method.privileged:
                 turn.dispatch.truth = turn.truth
             if regret is not None:
                 regret.foresee(turn.dispatch, turn.truth)
-            action = np.asarray(dispatcher.decide(turn.dispatch))
+            answer = ask(method, dispatcher.decide, turn.dispatch)
+            action = checked_actions(method, answer, len(turn.dispatch), scenario.sn.count)
             if regret is not None:
                 regret.compare(turn.dispatch, action)
             worlds.answer(action=action)
         if updater is not None and len(turn.update):
-            send, interval_ms = updater.decide(turn.update)
+            update = ask(method, updater.decide, turn.update)
+            send, interval_ms = checked_update(method, update, len(turn.update))
             worlds.answer(send=send, interval_ms=interval_ms)
         turn = worlds.advance()
         turns += 1

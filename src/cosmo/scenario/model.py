@@ -14,6 +14,7 @@ NotNegative = Annotated[Finite, Field(ge=0)]
 Share = Annotated[Finite, Field(gt=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Range = tuple[Positive, Positive]
+Amount = Annotated[Positive, Field(le=1e15)]  # whole numbers up to here are exact
 PerNode = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 PerNodeCount = Count | Annotated[tuple[Count, ...], Field(min_length=1)]
 PerLink = Positive | Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
@@ -79,8 +80,8 @@ class Workload(_Part):
     arrivals: Arrivals
     rate: Annotated[Positive, Field(le=1e6)]
     rates_of_interest: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    input_bytes: Range
-    cycles: Range
+    input_bytes: tuple[Amount, Amount]
+    cycles: tuple[Amount, Amount]
     burst: Burst
     deadline: Deadline
 
