@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from cosmo import METHODS, InputError, load, method, simulate
+from cosmo import METHODS, InputError, load, method, play, simulate
+from cosmo.workload import episode
 
 POLICY = '''
 """Policies of a user."""
@@ -153,3 +154,30 @@ def test_episodes_do_not_depend_on_how_many_are_played():
     few = simulate(scenario, method("random"), seed=2, episodes=2)
     many = simulate(scenario, method("random"), seed=2, episodes=66)
     assert few.episodes == many.episodes[:2]
+
+
+def test_several_sns_take_turns_under_the_fixed_rules():
+    scenario = load("campus", ["workload.rate=100"])
+    outcome = simulate(scenario, method("all-offload")).outcomes[0]
+    np.testing.assert_array_equal(outcome.action, 1 + np.arange(len(outcome.action)) % 2)
+    overflow = simulate(scenario, method("local-until-full")).outcomes[0].action
+    assert set(overflow) == {0, 1, 2}
+
+
+def test_the_number_of_an_episode_decides_its_draws_not_its_place():
+    scenario = load("paper")
+    worlds = [episode(scenario, 0, 0)] * 2
+    first, second = play(scenario, method("random"), worlds, seed=0, numbers=[4, 9])
+    [again] = play(scenario, method("random"), worlds[:1], seed=0, numbers=[9])
+    assert not np.array_equal(first.action, second.action)
+    np.testing.assert_array_equal(second.action, again.action)
+
+
+def test_updates_are_charged_by_what_they_carry():
+    scenario = load("paper", ["workload.rate=200"])
+    raw = simulate(scenario, method("periodic:interval_ms=100"))
+    assert raw.metrics["episode_update_cost"].mean == 100 * 4 * 0.5
+    probes = simulate(scenario, method("prequal:probes_per_task=0.05"))
+    assert probes.metrics["episode_update_cost"].mean == pytest.approx(100 * 2 * 0.5, rel=0.02)
+    campus = simulate(load("campus"), method("periodic:interval_ms=100"))
+    assert campus.metrics["episode_update_cost"].mean == 2 * 3 * 100 * 4 * 0.5  # 2 SNs, 3 ENs

@@ -99,3 +99,19 @@ def test_given_tasks_stretch_the_window_to_the_next_full_second():
     assert from_tasks(paper, tasks, 0, 0).window_ms == 13000.0
     short = episode(load("paper", ["episode.window_ms=3000"]), 0, 0).tasks
     assert from_tasks(paper, short, 0, 0).window_ms == 10000.0
+
+
+def test_a_stretched_window_has_background_and_rates_to_its_end():
+    tasks = episode(load("paper", ["episode.window_ms=30000"]), 0, 0).tasks
+    shared = from_tasks(load("shared-sn"), tasks, 0, 0)
+    assert shared.background.time_ms[-1] > 29000.0
+    fading = from_tasks(load("fading-backhaul"), tasks, 0, 0)
+    assert fading.rate_factor.shape[-1] == 150
+
+
+def test_the_rate_of_an_episode_counts_all_cells():
+    campus = load("campus", ["workload.rate=120"])
+    world = episode(campus, 0, 0)
+    assert world.rate == 360.0
+    assert len(world.tasks) == pytest.approx(3600, rel=0.1)
+    assert set(world.tasks.en) == {0, 1, 2}

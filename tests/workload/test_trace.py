@@ -93,3 +93,10 @@ def test_unreadable_files(tmp_path):
     ):
         with pytest.raises(InputError, match=reason):
             read_trace(tmp_path / name, load("paper"))
+
+
+def test_an_en_that_does_not_exist_is_refused(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text(HEADER.strip() + ",en\n" + ROW.strip() + ",2\n" + ROW.strip() + ",3\n")
+    with pytest.raises(InputError, match="line 3: en = 3: must be a whole number from 0 to 2"):
+        read_trace(path, load("campus"))

@@ -9,32 +9,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.scenario import Scenario
-from cosmo.world import Settled
-from cosmo.world.records import FN, FP, TN, TP
-
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-
-
-def utilities(
-    scenario: Scenario, settled: Settled, delay_ms: NDArray[np.float64], size: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """R16, of tasks that have just become final."""
-    weights = scenario.utility
-    offloaded = (settled.action >= 1) & (settled.action <= scenario.sn.count)
-    cost = weights.delay_per_ms * delay_ms + weights.transfer_per_byte * size * offloaded
-    cost = weights.cost_weight * cost
-    outcome = settled.outcome
-    return np.select(
-        [outcome == TP, outcome == FP, outcome == TN, outcome == FN],
-        [
-            weights.true_positive * weights.value - cost,
-            -weights.false_positive * weights.value - cost,
-            np.full(len(cost), weights.true_negative * weights.value),
-            np.full(len(cost), -weights.false_negative * weights.value),
-        ],
-    )
 
 
 class Intervals:

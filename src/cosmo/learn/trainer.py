@@ -19,11 +19,11 @@ from cosmo.control.networks import shapes, sn_shapes
 from cosmo.errors import InputError
 from cosmo.learn import en_agent, sn_agent
 from cosmo.learn.config import TrainingConfig
-from cosmo.learn.coordinator import Intervals, utilities
+from cosmo.learn.coordinator import Intervals
 from cosmo.learn.encoder import collect, encoder_layout, pretrain
 from cosmo.learn.replay import Replay, SequenceReplay
 from cosmo.learn.stack import Layout
-from cosmo.measure import episode_metrics
+from cosmo.measure import episode_metrics, utility
 from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
 from cosmo.workload import episode as make_episode
@@ -243,7 +243,9 @@ class _Rollout:
             return
         place = settled.world, settled.task
         delay = settled.time_ms - self._generated[place]
-        gained = utilities(trainer._scenario, settled, delay, self._size[place])
+        gained = utility(
+            trainer._scenario, settled.action, settled.outcome, delay, self._size[place]
+        )
         rows = self._rows[place]
         extra = sum(trainer._inputs)
         rows[:, extra + en_agent.UTILITY] = gained / trainer._scenario.utility.value
@@ -295,9 +297,9 @@ class _Rollout:
         action = np.where(random >= 0, random, values.argmax(axis=1))
         trainer._sn_steps[nodes.world] += 1
         send, interval_ms = agents.sn_answer(action)
-        utility = trainer._scenario.utility
+        weights = trainer._scenario.utility
         dimensions = trainer.config.encoder.dimensions
-        price = utility.update_weight * utility.update_cost_per_dimension * dimensions
+        price = weights.update_weight * weights.update_cost_per_dimension * dimensions
         cost = np.where(send, price, 0.0)
         self._intervals.open(nodes.world, seen, before, action, nodes.time_ms, interval_ms, cost)
         self.worlds.answer(send=send, interval_ms=interval_ms)

@@ -5,7 +5,7 @@ from cosmo.measure.metrics import METRICS, episode_metrics, rejection_quota
 from cosmo.measure.oracle import best_action
 from cosmo.measure.outcomes import OUTCOME_NAMES, action_names, delays_ms, task_table
 from cosmo.measure.statistics import Interval, interval, summary
-from cosmo.measure.utility import task_utility, update_cost
+from cosmo.measure.utility import task_utility, update_cost, utility
 
 __all__ = [
     "METRICS",
@@ -23,4 +23,5 @@ __all__ = [
     "task_table",
     "task_utility",
     "update_cost",
+    "utility",
 ]

@@ -11,23 +11,34 @@ from cosmo.world.records import FN, FP, TN, TP
 Floats = NDArray[np.float64]
 
 
-def task_utility(scenario: Scenario, outcome: Outcome) -> Floats:
-    """U_k of every task; 0 where there was no decision."""
+def utility(
+    scenario: Scenario,
+    action: NDArray[np.integer],
+    outcome: NDArray[np.integer],
+    delay_ms: Floats,
+    input_bytes: Floats,
+) -> Floats:
+    """U_k from what was done, what came of it, after how long; 0 where there was no decision."""
     weights = scenario.utility
-    offloaded = (outcome.action >= 1) & (outcome.action <= scenario.sn.count)
-    transfer = weights.transfer_per_byte * np.where(offloaded, outcome.tasks.input_bytes, 0.0)
-    cost = weights.cost_weight * (weights.delay_per_ms * delays_ms(outcome) + transfer)
-    result = outcome.outcome
+    offloaded = (action >= 1) & (action <= scenario.sn.count)
+    transfer = weights.transfer_per_byte * np.where(offloaded, input_bytes, 0.0)
+    cost = weights.cost_weight * (weights.delay_per_ms * delay_ms + transfer)
     return np.select(
-        [result == TP, result == FP, result == TN, result == FN],
+        [outcome == TP, outcome == FP, outcome == TN, outcome == FN],
         [
             weights.true_positive * weights.value - cost,
             -weights.false_positive * weights.value - cost,
-            np.full(len(result), weights.true_negative * weights.value),
-            np.full(len(result), -weights.false_negative * weights.value),
+            np.full(len(outcome), weights.true_negative * weights.value),
+            np.full(len(outcome), -weights.false_negative * weights.value),
         ],
         0.0,
     )
+
+
+def task_utility(scenario: Scenario, outcome: Outcome) -> Floats:
+    """U_k of every task of a finished episode."""
+    delay = delays_ms(outcome)
+    return utility(scenario, outcome.action, outcome.outcome, delay, outcome.tasks.input_bytes)
 
 
 def update_cost(scenario: Scenario, outcome: Outcome, dimensions: int) -> float:
