@@ -153,3 +153,20 @@ def test_turning_ues_stay_in_range_in_long_runs_and_leaving_ones_do_not():
         scenario = load("paper", [*settings, f"mobility.at_edge={at_edge}"])
         [outcome] = play(scenario, method("all-local"), [episode(scenario, 0, 0)])
         assert (outcome.action[-100:] == 0).all() == reached
+
+
+def test_an_empty_node_has_all_its_storage_whatever_was_there_before():
+    """Sizes that are no whole numbers must not leave rounding errors behind."""
+    settings = ["storage.reservation_floor_bytes=0", "mobility.speed_m_per_s=0"]
+    scenario = load("paper", settings)
+    count, episodes = 60, []
+    for seed in range(40):
+        sizes = np.round(np.random.default_rng(seed).uniform(20000, 50000, count), 1)
+        sizes[-1] = 240000.0  # all that the EN has
+        times = np.cumsum(np.full(count, 30.0))
+        times[-1] += 3000.0
+        index = np.zeros(count, np.int64)
+        tasks = Tasks(times, index, index, sizes, np.full(count, 8e5), np.full(count, 1e4))
+        episodes.append(from_tasks(scenario, tasks, 0, 0))
+    outcomes = play(scenario, method("all-local"), episodes)
+    assert not any(outcome.refused[-1] for outcome in outcomes)

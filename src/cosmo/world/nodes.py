@@ -80,6 +80,8 @@ def complete(constants, state, w, slot, now):
         if here.waiting == 0:
             here.waiting_cycles = 0.0
         _start(constants, state, w, node, first, now)
+    elif here.idle == constants.node_slots[node]:
+        here.free_storage = constants.node_storage[node]  # an empty node forgets rounding errors
     return done
 
 
