@@ -3,11 +3,12 @@
 import hashlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cosmo import Worlds, load, method, play
+from cosmo import InputError, Worlds, load, method, play
 from cosmo.workload import Tasks, episode, from_tasks
 from cosmo.world.records import UNDECIDED
 
@@ -170,3 +171,43 @@ def test_an_empty_node_has_all_its_storage_whatever_was_there_before():
         episodes.append(from_tasks(scenario, tasks, 0, 0))
     outcomes = play(scenario, method("all-local"), episodes)
     assert not any(outcome.refused[-1] for outcome in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"ue": [9, 0, 0]}, "tasks.ue = 9: must be from 0 to 3"),
+        ({"ue": [-1, 0, 0]}, "tasks.ue = -1: must be from 0 to 3"),
+        ({"en": [0, 1, 0]}, "tasks.en = 1: must be from 0 to 0"),
+        ({"time_ms": [3.0, 2.0, 4.0]}, "tasks.time_ms: must be in order"),
+        ({"time_ms": [1.0, np.nan, 4.0]}, "tasks.time_ms: must be in order"),
+        ({"time_ms": [-1.0, 2.0, 4.0]}, "tasks.time_ms: must be finite and not negative"),
+        ({"cycles": [1.0, -1.0, 1.0]}, "tasks.cycles: must be finite and greater than 0"),
+        ({"input_bytes": [1.0]}, "tasks: all columns must have the same length"),
+    ],
+)
+def test_tasks_that_do_not_fit_are_refused_before_compiled_code_sees_them(changes, reason):
+    scenario = load("paper")
+    columns = {name: np.array(value) for name, value in changes.items()}
+    tasks = replace(_flood(3), **columns)
+    with pytest.raises(InputError, match=reason):
+        Worlds(scenario, [from_tasks(scenario, tasks, 0, 0)])
+
+
+def test_an_episode_of_another_scenario_is_refused():
+    paper, campus, fading = load("paper"), load("campus"), load("fading-backhaul")
+    for scenario, other in ((paper, campus), (campus, paper), (paper, fading), (fading, paper)):
+        with pytest.raises(InputError):
+            Worlds(scenario, [episode(other, 0, 0)])
+
+
+def test_whoever_is_asked_must_answer():
+    scenario = load("paper")
+    worlds = Worlds(scenario, [episode(scenario, 0, 0)], status_dimensions=4)
+    worlds.advance()
+    with pytest.raises(ValueError, match="intervals must be"):
+        worlds.advance()
+    worlds.answer(send=False, interval_ms=1e6)
+    worlds.advance()
+    with pytest.raises(ValueError, match="actions must be"):
+        worlds.advance()

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode, Tasks
 from cosmo.world import kernel, layout
+from cosmo.world.check import check_episode
 from cosmo.world.observation import DispatchObservation, Settled, Truth, UpdateObservation
 from cosmo.world.records import EVENT, SETTLED_ROW
 
@@ -75,6 +76,8 @@ class Worlds:
             raise ValueError("a batch needs at least one episode")
         if len({episode.window_ms for episode in episodes}) > 1:
             raise ValueError("all episodes of a batch must have the same window")
+        for each in episodes:
+            check_episode(scenario, each)
         self.scenario = scenario
         self.episodes = tuple(episodes)
         self._constants = layout.constants(scenario, episodes[0].window_ms, status_dimensions)
@@ -166,6 +169,7 @@ class Worlds:
     def _decisions(self) -> Decisions:
         turn = self._turn
         ens, sns = turn.counts[kernel.EN_ROWS], turn.counts[kernel.SN_ROWS]
+        turn.action[:ens], turn.interval[:sns] = -1, np.nan  # whoever is asked must answer
         task, status = turn.dispatch[:ens], turn.update[:sns]
         settled = turn.settled[: turn.counts[kernel.SETTLED_ROWS]]
         dispatch = DispatchObservation(

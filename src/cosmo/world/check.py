@@ -1,0 +1,46 @@
+"""Episodes are checked before they reach compiled code, which trusts every index."""
+
+import numpy as np
+
+from cosmo.errors import InputError
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+
+
+def check_episode(scenario: Scenario, episode: Episode) -> None:
+    """Refuse tasks, background load or link rates that do not fit the scenario."""
+    tasks, other = episode.tasks, episode.background
+    own = (tasks.en, tasks.ue, tasks.input_bytes, tasks.cycles, tasks.deadline_ms)
+    theirs = (other.sn, other.input_bytes, other.cycles)
+    if any(len(column) != len(tasks) for column in own):
+        raise InputError("tasks: all columns must have the same length")
+    if any(len(column) != len(other) for column in theirs):
+        raise InputError("background: all columns must have the same length")
+    ues = len(scenario.mobility.distances_m)
+    for name, column, count in (
+        ("tasks.en", tasks.en, scenario.en.count),
+        ("tasks.ue", tasks.ue, ues),
+        ("background.sn", other.sn, scenario.sn.count),
+    ):
+        if len(column) and not 0 <= column.min() <= column.max() < count:
+            wrong = column[(column < 0) | (column >= count)][0]
+            raise InputError(f"{name} = {wrong}: must be from 0 to {count - 1}")
+    for name, times in (("tasks", tasks.time_ms), ("background", other.time_ms)):
+        if len(times) and not (times[0] >= 0 and np.isfinite(times[-1])):
+            raise InputError(f"{name}.time_ms: must be finite and not negative")
+        if not (np.diff(times) >= 0).all():
+            raise InputError(f"{name}.time_ms: must be in order of time")
+    for name, amounts in (
+        ("tasks.input_bytes", tasks.input_bytes),
+        ("tasks.cycles", tasks.cycles),
+        ("tasks.deadline_ms", tasks.deadline_ms),
+        ("background.input_bytes", other.input_bytes),
+        ("background.cycles", other.cycles),
+    ):
+        if not ((amounts > 0) & np.isfinite(amounts)).all():
+            raise InputError(f"{name}: must be finite and greater than 0")
+    links = (2, scenario.en.count, scenario.sn.count)
+    steps = episode.rate_factor.shape[-1]
+    fades = scenario.fading.factors != (1.0, 1.0)
+    if episode.rate_factor.shape[:-1] != links or (steps > 0) != fades:
+        raise InputError("rate_factor: must be for the links and the fading of the scenario")
