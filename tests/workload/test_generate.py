@@ -5,7 +5,7 @@ import pytest
 
 from cosmo import load
 from cosmo.workload import episode, from_tasks, idle_delay_ms
-from cosmo.workload.arrivals import modulated
+from cosmo.workload.arrivals import deterministic, modulated
 from reference.world import deadline, idle_deadline_base
 from replay import reference_parameters
 
@@ -115,3 +115,19 @@ def test_the_rate_of_an_episode_counts_all_cells():
     assert world.rate == 360.0
     assert len(world.tasks) == pytest.approx(3600, rel=0.1)
     assert set(world.tasks.en) == {0, 1, 2}
+
+
+def test_deterministic_arrivals_never_reach_the_windows_end():
+    for rate in range(1, 1200, 7):
+        assert len(deterministic(float(rate), 10000.0)) == 10 * rate - 1
+
+
+def test_a_longer_window_keeps_the_first_background_tasks():
+    short = episode(load("shared-sn"), 0, 0).background
+    longer = episode(load("shared-sn", ["episode.window_ms=20000"]), 0, 0).background
+    # The last dwell of the short window is cut off at its end: compare what is well before it.
+    count = np.searchsorted(short.time_ms, 5000.0)
+    assert count > 100
+    np.testing.assert_allclose(longer.time_ms[:count], short.time_ms[:count])
+    np.testing.assert_array_equal(longer.cycles[:count], short.cycles[:count])
+    np.testing.assert_array_equal(longer.input_bytes[:count], short.input_bytes[:count])

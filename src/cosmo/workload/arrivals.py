@@ -24,8 +24,8 @@ def arrival_times(scenario: Scenario, random: np.random.Generator) -> Floats:
 
 def deterministic(rate: float, window_ms: float) -> Floats:
     """Constant gaps of 1000/rate, the first task one gap after 0."""
-    gap = 1000.0 / rate
-    times = gap * np.arange(1, int(window_ms / gap) + 2)
+    count = int(window_ms * rate / 1000.0) + 2
+    times = 1000.0 * np.arange(1, count) / rate  # in this order the window's end is met exactly
     return np.asarray(times[times < window_ms], np.float64)
 
 

@@ -110,12 +110,12 @@ def _background(scenario: Scenario, seed: int, number: int) -> BackgroundTasks:
     load, demand = scenario.background, scenario.workload
     times, nodes, sizes, cycles = [], [], [], []
     for sn in range(scenario.sn.count if any(load.rates) else 0):
-        random = stream(seed, Purpose.BACKGROUND, number, sn)
-        time = modulated(load.rates, load.dwell_ms, scenario.episode.window_ms, random)
+        when, size, work = (stream(seed, Purpose.BACKGROUND, number, sn, part) for part in range(3))
+        time = modulated(load.rates, load.dwell_ms, scenario.episode.window_ms, when)
         times.append(time)
         nodes.append(np.full(len(time), sn, np.int64))
-        sizes.append(_whole(demand.input_bytes, len(time), random))
-        cycles.append(_whole(demand.cycles, len(time), random))
+        sizes.append(_whole(demand.input_bytes, len(time), size))
+        cycles.append(_whole(demand.cycles, len(time), work))
     if not times:
         return BackgroundTasks(np.empty(0), np.empty(0, np.int64), np.empty(0), np.empty(0))
     time = np.concatenate(times)
