@@ -2,17 +2,21 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cosmo import InputError, load, play
-from cosmo.control.learned import Learned
-from cosmo.learn.config import load_config
+from cosmo.control.learned import Learned, LearnedDispatcher, LearnedUpdater
+from cosmo.learn import en_agent
+from cosmo.learn.config import config_with, load_config
 from cosmo.learn.coordinator import Intervals
+from cosmo.learn.rollout import Rollout
 from cosmo.learn.trainer import Run, Trainer
 from cosmo.measure import task_utility
 from cosmo.workload import episode
+from cosmo.world import Worlds
 
 SHORT = ["episode.window_ms=1500", "episode.warmup_ms=0"]
 
@@ -21,6 +25,10 @@ def _config(episodes=3):
     config = load_config()
     encoder = config.encoder.model_copy(update={"collection_episodes": 3, "epochs": 5})
     return config.model_copy(update={"episodes": episodes, "validate_every": 1, "encoder": encoder})
+
+
+def _set(config, *settings):
+    return config_with(config, settings)
 
 
 def _runs(*seeds, rate=300):
@@ -40,7 +48,8 @@ def test_same_seed_same_weights_bit_for_bit_in_another_process():
         "import sys, hashlib; sys.path.insert(0, 'tests/learn')\n"
         "from test_trainer import _trained, _runs\n"
         "t = _trained(_runs(4, 5), 2)\n"
-        "print(hashlib.sha256(t.en.tobytes() + t.sn.tobytes() + t.encoder.tobytes()).hexdigest())\n"
+        "all = [t.en.parameters, t.sn.parameters, t.encoder]\n"
+        "print(hashlib.sha256(b''.join(x.tobytes() for x in all)).hexdigest())\n"
     )
     digests = {
         subprocess.run(
@@ -54,48 +63,62 @@ def test_same_seed_same_weights_bit_for_bit_in_another_process():
 def test_a_stacked_and_a_lone_run_agree_to_rounding_at_the_start_of_training():
     together = Trainer(_runs(1, 2, 3), _config())
     together.pretrain()
-    together._train_episode()
+    together.train_episode()
     alone = Trainer(_runs(2), _config())
     alone.pretrain()
-    alone._train_episode()
+    alone.train_episode()
     np.testing.assert_allclose(together.encoder[1], alone.encoder[0], atol=1e-5)
-    assert together._en_steps[1] == alone._en_steps[0]
-    assert together._en_updates[1] == alone._en_updates[0]
-    assert together._sn_updates[1] == alone._sn_updates[0]
-    np.testing.assert_allclose(together.en[1], alone.en[0], atol=2e-3)
+    assert together.en_steps[1] == alone.en_steps[0]
+    assert together.en.updates[1] == alone.en.updates[0]
+    assert together.sn.updates[1] == alone.sn.updates[0]
+    np.testing.assert_allclose(together.en.parameters[1], alone.en.parameters[0], atol=2e-3)
+    np.testing.assert_allclose(together.sn.parameters[1], alone.sn.parameters[0], atol=2e-3)
 
 
 def test_each_run_makes_one_update_for_so_many_transitions():
     trainer = _trained(_runs(0, 1))
     en, sn = trainer.config.en, trainer.config.sn
-    assert (trainer._en_updates == trainer._en_replay.written // en.update_every).all()
-    assert (trainer._sn_updates == trainer._sn_replay.written // sn.update_every).all()
-    assert (trainer._en_steps >= trainer._en_replay.written).all()
+    assert (trainer.en.updates == trainer.en.replay.written // en.update_every).all()
+    assert (trainer.sn.updates == trainer.sn.replay.written // sn.update_every).all()
+    assert (trainer.en_steps >= trainer.en.replay.written).all()
+    assert (trainer.sn_steps == trainer.sn.replay.written).all()
 
 
 def test_the_encoder_is_frozen_and_the_agents_are_not():
     trainer = Trainer(_runs(0), _config(1))
     trainer.pretrain()
-    encoder, en, sn = trainer.encoder.copy(), trainer.en.copy(), trainer.sn.copy()
+    encoder, en, sn = (
+        trainer.encoder.copy(),
+        trainer.en.parameters.copy(),
+        trainer.sn.parameters.copy(),
+    )
     trainer.train(lambda episode, curves: None)
     np.testing.assert_array_equal(trainer.encoder, encoder)
-    assert not np.array_equal(trainer.en, en)
-    assert not np.array_equal(trainer.sn, sn)
+    assert not np.array_equal(trainer.en.parameters, en)
+    assert not np.array_equal(trainer.sn.parameters, sn)
+
+
+def _played(trainer, config, explore=True):
+    """One episode by the trainer's networks."""
+    episodes = [episode(run.scenario, run.seed, 5) for run in trainer.runs]
+    random = [np.random.default_rng(run.seed) for run in trainer.runs] if explore else None
+    rollout = Rollout(trainer.runs[0].scenario, config, episodes, random)
+    more = True
+    while more:
+        more = rollout.play(trainer._networks(), 7)
+        rollout.write(0, trainer.en.replay, trainer.sn.replay)
+    return rollout
+
+
+def _episode(runs, config, explore=True):
+    trainer = Trainer(runs, config)
+    trainer.pretrain()
+    return trainer, _played(trainer, config, explore)
 
 
 def test_every_utility_is_counted_once_in_exactly_one_interval():
-    trainer = Trainer(_runs(0, 1, rate=200), _config())
-    trainer.pretrain()
-    from cosmo.learn.trainer import _Rollout
-
-    rollout = _Rollout(trainer)
-    turn = rollout.worlds.advance()
-    while not turn.over:
-        rollout.take_note(turn)
-        rollout.act(turn)
-        turn = rollout.worlds.advance()
-    rollout.take_note(turn)
-    done = rollout._intervals
+    trainer, rollout = _episode(_runs(0, 1, rate=200), _config())
+    done = rollout.intervals
     cost_weight = 4.0 * 0.5 * 2
     for run in range(2):
         outcome = rollout.worlds.outcome(run)
@@ -112,33 +135,139 @@ def test_every_utility_is_counted_once_in_exactly_one_interval():
         sums = np.bincount(which, weights=gained, minlength=count)
         sent = done.action[run, :count] < 9
         np.testing.assert_allclose(done.reward[run, :count], sums - cost_weight * sent, atol=1e-6)
-        assert trainer._en_replay.written[run] == len(outcome.tasks)
+        assert trainer.en.replay.written[run] == len(outcome.tasks)
+        assert trainer.sn.replay.written[run] == count
+
+
+def test_transitions_hold_what_the_agents_saw_did_and_got():
+    """Replayed with the controllers of `cosmo.control`, which share no compiled code."""
+    trainer, rollout = _episode(_runs(0, 1, rate=250), _config())
+    scenario, agents = trainer.runs[0].scenario, trainer.agents()
+    dispatcher, updater = LearnedDispatcher(scenario, agents), LearnedUpdater(scenario, agents)
+    worlds = Worlds(scenario, rollout.worlds.episodes, status_dimensions=2)
+    turn, decided = worlds.advance(), np.zeros(2, np.int64)
+    while not turn.over:
+        tasks, nodes = turn.dispatch, turn.update
+        if len(tasks):
+            rows = rollout.notes.rows[tasks.world, tasks.task]
+            local, remote = dispatcher.observe_inputs(tasks)
+            np.testing.assert_allclose(rows[:, :10], local, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(rows[:, 10:15], remote, rtol=1e-4, atol=1e-5)
+            told = rows[:, 15:]
+            feasible = turn.truth.feasible
+            np.testing.assert_array_equal(told[:, en_agent.ACCEPT_LABEL], feasible.any(axis=1))
+            for row in np.flatnonzero(feasible.any(axis=1)):
+                best = min(np.flatnonzero(feasible[row]), key=lambda r: turn.truth.delay_ms[row, r])
+                assert told[row, en_agent.ROUTE_LABEL] == best
+            worlds.answer(action=told[:, en_agent.ACTION].astype(np.int64))
+        if len(nodes):
+            place = nodes.world, decided[nodes.world]
+            before = updater.hidden[nodes.world, nodes.sn].copy()
+            seen, _ = updater.values(nodes)
+            intervals = rollout.intervals
+            np.testing.assert_allclose(intervals.seen[place], seen, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(intervals.before[place], before, rtol=1e-4, atol=1e-5)
+            send, interval_ms = agents.sn_answer(intervals.action[place])
+            worlds.answer(send=send, interval_ms=interval_ms)
+            decided[nodes.world] += 1
+        turn = worlds.advance()
+    for run in range(2):
+        np.testing.assert_array_equal(
+            worlds.outcome(run).outcome, rollout.worlds.outcome(run).outcome
+        )
+
+
+@pytest.mark.parametrize(
+    "settings", [(), ("en.hierarchical=false",), ("en.with_age=true", "encoder.semantic=false")]
+)
+def test_training_and_a_node_with_numpy_alone_decide_alike(settings):
+    """Greedy episodes by the compiled networks and by `cosmo.control`, hidden state included."""
+    trainer, rollout = _episode(_runs(3, 4, rate=250), _set(_config(), *settings), explore=False)
+    outcomes = play(
+        trainer.runs[0].scenario, Learned(trainer.agents()), list(rollout.worlds.episodes)
+    )
+    for run, outcome in enumerate(outcomes):
+        same = rollout.worlds.outcome(run)
+        np.testing.assert_array_equal(outcome.action, same.action)
+        assert outcome.updates == same.updates
+        assert outcome.update_decisions == same.update_decisions
+
+
+def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
+    trainer = Trainer(_runs(0, rate=300), _set(_config(), "encoder.semantic=false"))
+    trainer.en.parameters = 3.0 * trainer.en.parameters  # large enough for the SN's state to matter
+    shaped, plain = (
+        _played(trainer, _set(trainer.config, f"sn.stale_loss_weight={weight}"))
+        for weight in (0.5, 0.0)
+    )
+    difference = plain.intervals.reward - shaped.intervals.reward
+    assert (difference >= -1e-6).all()
+    assert difference.max() > 0
+    # By hand, from a replay of the same decisions.
+    scenario, agents = trainer.runs[0].scenario, trainer.agents()
+    dispatcher = LearnedDispatcher(scenario, agents)
+    worlds = Worlds(scenario, shaped.worlds.episodes, status_dimensions=4)
+    turn, lost, n = worlds.advance(), np.zeros_like(difference), 0
+    while not turn.over:
+        tasks = turn.dispatch
+        if len(tasks):
+            local, remote = dispatcher.observe_inputs(tasks)
+            stale = agents.en_actions(tasks.world, local, remote)
+            now = tasks.time_ms[:, None]
+            fresh = replace(tasks, sn_state=turn.truth.sn_state, sn_source_ms=now)
+            values = agents.en_values(tasks.world, *dispatcher.observe_inputs(fresh))
+            interval = shaped.notes.interval[0, tasks.task]
+            lost[0, interval] += 80.0 * (values.max() - values[0, stale[0]])
+            row = shaped.notes.rows[0, tasks.task]
+            worlds.answer(action=row[:, 17 + en_agent.ACTION].astype(np.int64))
+        if len(turn.update):
+            send, interval_ms = agents.sn_answer(shaped.intervals.action[0, n : n + 1])
+            worlds.answer(send=send, interval_ms=interval_ms)
+            n += 1
+        turn = worlds.advance()
+    np.testing.assert_allclose(difference, 0.5 * lost, atol=2e-2)
+
+
+def test_without_no_send_every_decision_sends():
+    trainer, rollout = _episode(_runs(0), _set(_config(), "sn.may_skip=false"))
+    outcome = rollout.worlds.outcome(0)
+    assert trainer.config.sn.actions == 9
+    assert outcome.updates == outcome.update_decisions > 0
+
+
+def test_beta_scales_utilities_but_not_the_cost_of_updates():
+    _, plain = _episode(_runs(0), _config())
+    _, scaled = _episode(_runs(0), _set(_config(), "sn.utility_weight=2.0"))
+    sent = plain.intervals.action < 9
+    count = int(plain.intervals.count[0])
+    cost = 4.0 * sent[0, :count]
+    np.testing.assert_allclose(
+        scaled.intervals.reward[0, :count] + cost,
+        2.0 * (plain.intervals.reward[0, :count] + cost),
+        atol=1e-6,
+    )
 
 
 def test_intervals_are_written_in_order_and_only_when_their_tasks_are_final():
-    intervals = Intervals(1, window_ms=100.0, shortest_ms=20.0, inputs=1, hidden=1)
-    run, one, zero = np.array([0]), np.ones((1, 1), np.float32), np.zeros(1)
+    intervals = Intervals(1, 100.0, _config())
+    run, open_, over = np.array([0, 0]), np.array([False]), np.array([True])
 
-    def decide(now):
-        intervals.open(run, one, one, np.array([0]), np.array([now]), np.array([40.0]), zero)
+    def written(done):
+        _, numbers, terminal = intervals.complete(done)
+        return list(zip(numbers.tolist(), terminal.tolist(), strict=True))
 
-    open_ = np.array([False])
-    decide(0.0)
-    first = intervals.join(run, np.array([10.0]))
-    assert intervals.complete(open_) == []
-    tie = intervals.join(run, np.array([40.0]))  # the EN decides before the SN at that instant
-    assert (first[0], tie[0]) == (0, 1)
-    decide(40.0)
-    decide(80.0)
-    late = intervals.join(run, np.array([130.0]))  # after the window: still the last interval
-    assert late[0] == 2
-    intervals.settle(run, tie, np.array([5.0]))
-    assert intervals.complete(open_) == []  # the first is not final yet
-    intervals.settle(run, first, np.array([3.0]))
-    assert intervals.complete(open_) == [(0, 0, False), (0, 1, False)]
-    intervals.settle(run, late, np.array([1.0]))
-    assert intervals.complete(open_) == []
-    assert intervals.complete(np.array([True])) == [(0, 2, True)]
+    assert written(open_) == []
+    intervals.count[0] = 3
+    intervals.pending[0, :3] = (1, 1, 1)
+    assert written(open_) == []
+    intervals.settle(run[:1], np.array([1]), np.array([5.0]))
+    assert written(open_) == []  # the first is not final yet
+    intervals.settle(run[:1], np.array([0]), np.array([3.0]))
+    assert written(open_) == [(0, False), (1, False)]
+    intervals.settle(run[:1], np.array([2]), np.array([1.0]))
+    assert written(open_) == []  # the last one waits for the end of the episode
+    assert written(over) == [(2, True)]
+    assert written(over) == []
     assert intervals.reward[0, :3].tolist() == [3.0, 5.0, 1.0]
 
 

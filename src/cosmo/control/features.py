@@ -13,42 +13,45 @@ from cosmo.world import DispatchObservation, UpdateObservation
 
 Floats = NDArray[np.float32]
 STATE = 4  # N, W, B, M
+EN_LOCAL = 10
+EN_LINK = 3
+SN_OTHERS = 7  # all but the two statuses
 
-_THROUGHPUT_MBPS = 100.0
-_RESIDUAL_MS = 15_000.0
-_AGE_MS = 200.0
+THROUGHPUT_MBPS = 100.0
+RESIDUAL_MS = 15_000.0
+AGE_MS = 200.0
 
 
 class Features:
     """Turns observations of one scenario into the agents' inputs."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self._en_scale = en_state_scale(scenario)
-        self._sn_scale = sn_state_scale(scenario)
+        self.en_scale = en_state_scale(scenario)
+        self.sn_scale = sn_state_scale(scenario)
         shape = scenario.en.count, scenario.sn.count
-        self._up = np.array(per_link(scenario.backhaul.up_mbps, *shape))
-        self._down = np.array(per_link(scenario.backhaul.down_mbps, *shape))
+        self.up_mbps = np.array(per_link(scenario.backhaul.up_mbps, *shape))
+        self.down_mbps = np.array(per_link(scenario.backhaul.down_mbps, *shape))
         workload = scenario.workload
-        self._task_scale = np.array(
+        self.task_scale = np.array(
             [workload.input_bytes[1], workload.cycles[1], workload.deadline.clip_ms[1]]
         )
-        self._delay_ms = workload.deadline.clip_ms[1]
+        self.delay_ms = workload.deadline.clip_ms[1]
 
     def sn_state(self, state: NDArray[np.float64], sn: NDArray[np.int64] | slice) -> Floats:
         """Normalised N, W, B, M of SNs (last axis of `state`)."""
-        return (state[..., :STATE] / self._sn_scale[sn]).astype(np.float32)
+        return (state[..., :STATE] / self.sn_scale[sn]).astype(np.float32)
 
     def en_local(self, tasks: DispatchObservation) -> Floats:
         """[row, 10]."""
-        access = (
-            tasks.throughput_mbps / _THROUGHPUT_MBPS,
-            tasks.throughput_trend_mbps / _THROUGHPUT_MBPS,
-            tasks.residual_ms / _RESIDUAL_MS,
-        )
-        task = np.stack([tasks.input_bytes, tasks.cycles, tasks.deadline_ms], axis=1)
-        state = tasks.en_state[:, :STATE] / self._en_scale[tasks.en]
-        parts = [np.stack(access, axis=1), state, task / self._task_scale]
-        return np.concatenate(parts, axis=1).astype(np.float32)
+        rows = np.empty((len(tasks), EN_LOCAL), np.float32)
+        rows[:, 0] = tasks.throughput_mbps / THROUGHPUT_MBPS
+        rows[:, 1] = tasks.throughput_trend_mbps / THROUGHPUT_MBPS
+        rows[:, 2] = tasks.residual_ms / RESIDUAL_MS
+        rows[:, 3:7] = tasks.en_state[:, :STATE] / self.en_scale[tasks.en]
+        rows[:, 7] = tasks.input_bytes / self.task_scale[0]
+        rows[:, 8] = tasks.cycles / self.task_scale[1]
+        rows[:, 9] = tasks.deadline_ms / self.task_scale[2]
+        return rows
 
     def en_remote(self, tasks: DispatchObservation, status: Floats, with_age: bool) -> Floats:
         """[row, SNs · (status + 3 (+ 1))] from the cached status of each SN, [row, SN, d].
@@ -56,10 +59,10 @@ class Features:
         R14: an empty cache reads as zeros.
         """
         held = np.where(tasks.sn_source_ms[:, :, None] >= 0, status, 0.0)
-        link = tasks.up_link_mbps / self._up[tasks.en][:, :, None]
+        link = tasks.up_link_mbps / self.up_mbps[tasks.en][:, :, None]
         parts = [held, link]
         if with_age:
-            parts.append(tasks.age_ms[:, :, None] / _AGE_MS)
+            parts.append(tasks.age_ms[:, :, None] / AGE_MS)
         return np.concatenate(parts, axis=2).reshape(len(tasks), -1).astype(np.float32)
 
     def sn(self, nodes: UpdateObservation, status: Floats, acknowledged: Floats) -> Floats:
@@ -69,11 +72,11 @@ class Features:
         known = nodes.acknowledged_source_ms[rows, oldest] >= 0
         held = np.where(known[:, None], acknowledged[rows, oldest], 0.0)
         completed = (
-            nodes.age_ms[rows, oldest] / _AGE_MS,
-            nodes.recent_delay_ms / self._delay_ms,
+            nodes.age_ms[rows, oldest] / AGE_MS,
+            nodes.recent_delay_ms / self.delay_ms,
             nodes.recent_success,
             nodes.recent_failure,
         )
-        link = nodes.down_link_mbps[rows, oldest] / self._down[oldest, nodes.sn][:, None]
+        link = nodes.down_link_mbps[rows, oldest] / self.down_mbps[oldest, nodes.sn][:, None]
         parts = [status, held, np.stack(completed, axis=1), link]
         return np.concatenate(parts, axis=1).astype(np.float32)

@@ -29,7 +29,8 @@ def encode(p: Parameters, x: Array, xp: Any = np) -> Array:
 def dueling(p: Parameters, name: str, h: Array) -> Array:
     """V + A − mean A (eqs. sn_dueling_q, ap_gate_dueling_q, ap_route_dueling_q)."""
     advantage = linear(p, f"{name}.advantage", h)
-    return linear(p, f"{name}.value", h) + advantage - advantage.mean(-1, keepdims=True)
+    mean = advantage.sum(-1, keepdims=True) / advantage.shape[-1]
+    return linear(p, f"{name}.value", h) + advantage - mean
 
 
 def fuse(p: Parameters, local: Array, remote: Array, xp: Any = np) -> Array:

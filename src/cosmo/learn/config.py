@@ -1,10 +1,13 @@
 """Every number of training, validated; the paper's are the preset."""
 
-import tomllib
-from importlib import resources
-from typing import Annotated
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from cosmo.control.features import EN_LINK, EN_LOCAL, SN_OTHERS, STATE
+from cosmo.documents import Documents
 
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
@@ -19,6 +22,7 @@ class _Part(BaseModel):
 class EncoderConfig(_Part):
     """The semantic encoder and its pretraining."""
 
+    semantic: bool  # False: the SN sends its state as it is
     hidden: tuple[Count, Count]
     dimensions: Count
     collection_episodes: Count
@@ -39,6 +43,7 @@ class ExplorationConfig(_Part):
 class AuxiliaryConfig(_Part):
     """Weights and widths of the training-only losses (R23)."""
 
+    enabled: bool
     gate: NotNegative
     route: NotNegative
     margin: NotNegative
@@ -77,6 +82,8 @@ class SnConfig(_Part):
     intervals_ms: Annotated[tuple[Positive, ...], Field(min_length=1)]
     may_skip: bool
     utility_weight: Positive  # β_SN
+    stale_loss_weight: NotNegative
+    reward_scale: Positive  # s_r, in units of the task value V
 
     @property
     def actions(self) -> int:
@@ -94,8 +101,34 @@ class TrainingConfig(_Part):
     en: EnConfig
     sn: SnConfig
 
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a status carries."""
+        return self.encoder.dimensions if self.encoder.semantic else STATE
 
-def load_config() -> TrainingConfig:
-    """The paper's configuration."""
-    text = resources.files("cosmo.learn").joinpath("presets", "paper.toml").read_text("utf-8")
-    return TrainingConfig.model_validate(tomllib.loads(text))
+    def en_inputs(self, sns: int) -> tuple[int, int]:
+        """Of the EN's local and remote branch (R20)."""
+        return EN_LOCAL, sns * (self.dimensions + EN_LINK + int(self.en.with_age))
+
+    @property
+    def sn_inputs(self) -> int:
+        """Of the SN's network (R19)."""
+        return 2 * self.dimensions + SN_OTHERS
+
+
+_CONFIGS = Documents("training", TrainingConfig, "cosmo.learn", "paper", "en.batch=64")
+
+
+def load_config(source: str | Path = "paper", settings: Iterable[str] = ()) -> TrainingConfig:
+    """A preset by name or a TOML file by path, with single fields set as `en.batch=64`."""
+    return _CONFIGS.load(source, settings)
+
+
+def config_from(data: dict[str, Any]) -> TrainingConfig:
+    """A configuration from what `TrainingConfig.model_dump` gave."""
+    return _CONFIGS.validated(data)
+
+
+def config_with(config: TrainingConfig, settings: Iterable[str]) -> TrainingConfig:
+    """The same with single fields set."""
+    return _CONFIGS.validated(config.model_dump(), settings)

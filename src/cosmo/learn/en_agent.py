@@ -3,7 +3,7 @@
 A transition is a finished task: what the EN saw, what it did, the utility, and the oracle's labels.
 """
 
-from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ import optax
 
 from cosmo.control.networks import flat_values, gate_and_route, hierarchical_values
 from cosmo.learn.config import EnConfig
+from cosmo.learn.learner import Gradient
 from cosmo.learn.stack import Layout
 
 Array = Any
@@ -45,6 +46,8 @@ def loss(config: EnConfig, inputs: tuple[int, int], parameters: Layers, batch: A
 
     # eqs. ap_target_new, ap_loss_new: the target of a finished task is its normalised utility.
     total = smooth_l1(taken - told[:, UTILITY]).mean()
+    if not config.auxiliary.enabled:
+        return total
 
     # R23: training-only labels from the oracle.
     aux, accept = config.auxiliary, told[:, ACCEPT_LABEL]
@@ -67,28 +70,13 @@ def loss(config: EnConfig, inputs: tuple[int, int], parameters: Layers, batch: A
     )
 
 
-def optimizer(config: EnConfig) -> optax.GradientTransformation:
-    """Adam behind a clip of the gradient's norm."""
-    return optax.chain(
-        optax.clip_by_global_norm(config.gradient_clip), optax.adam(config.learning_rate)
-    )
+@lru_cache
+def gradient(layout: Layout, config: EnConfig, inputs: tuple[int, int]) -> Gradient:
+    """Of the loss, as a function of one run's flat parameters; there is no target network."""
 
-
-def make_update(
-    layout: Layout, config: EnConfig, inputs: tuple[int, int]
-) -> Callable[[Array, Any, Array, Array], tuple[Array, Any]]:
-    """(parameters, optimizer state, batches, mask) of all runs → the same after one step.
-
-    Runs that are masked out stay as they are.
-    """
-    chain = optimizer(config)
-
-    def one(flat: Array, state: Any, batch: Array, active: Array) -> tuple[Array, Any]:
+    def of(flat: Array, target: Array, batch: Array) -> Array:
+        del target
         layers = jax.grad(lambda p: loss(config, inputs, p, batch))(layout.views(flat))
-        gradient = layout.joined(layers, jnp)
-        step, new_state = chain.update(gradient, state, flat)
-        new = flat + step
-        keep = lambda a, b: jnp.where(active, a, b)  # noqa: E731
-        return keep(new, flat), jax.tree.map(keep, new_state, state)
+        return layout.joined(layers, jnp)
 
-    return jax.jit(jax.vmap(one))
+    return of

@@ -4,7 +4,8 @@
 interval how the normalised SN state will have changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -22,6 +23,7 @@ from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Worlds
 
+Array = Any
 Floats = NDArray[np.float32]
 
 
@@ -86,21 +88,10 @@ def _plan(config: EncoderConfig, count: int, random: np.random.Generator) -> NDA
     )
 
 
-def pretrain(
-    config: EncoderConfig, data: Sequence[Floats], random: Sequence[np.random.Generator]
-) -> Floats:
-    """One encoder for each run's data: [run, parameter]."""
+@lru_cache
+def _compiled(config: EncoderConfig) -> Callable[[Array, Array, Array], Array]:
+    """All steps of every run: (parameters, rows, order of the rows) → parameters."""
     layout = _whole_layout(config)
-    start = np.stack([layout.initial(generator) for generator in random])
-    # Runs differ in how much they have collected: shorter plans are filled up with idle steps, so
-    # that a run's steps are its own.
-    plans = [_plan(config, len(rows), own) for rows, own in zip(data, random, strict=True)]
-    longest = max(len(plan) for plan in plans)
-    order = np.full((len(data), longest, config.batch), -1)
-    stacked = np.zeros((len(data), max(len(rows) for rows in data), 2 * STATE + 1), np.float32)
-    for run, (plan, rows) in enumerate(zip(plans, data, strict=True)):
-        order[run, : len(plan)] = plan
-        stacked[run, : len(rows)] = rows
     chain = optax.adam(config.learning_rate)
 
     def loss(flat: Any, batch: Any) -> Any:
@@ -122,5 +113,23 @@ def pretrain(
         (flat, _), _ = jax.lax.scan(step, (flat, chain.init(flat)), batches)
         return flat
 
-    trained = np.asarray(jax.jit(jax.vmap(one))(start, stacked, order))
+    return jax.jit(jax.vmap(one))
+
+
+def pretrain(
+    config: EncoderConfig, data: Sequence[Floats], random: Sequence[np.random.Generator]
+) -> Floats:
+    """One encoder for each run's data: [run, parameter]."""
+    layout = _whole_layout(config)
+    start = np.stack([layout.initial(generator) for generator in random])
+    # Runs differ in how much they have collected: shorter plans are filled up with idle steps, so
+    # that a run's steps are its own.
+    plans = [_plan(config, len(rows), own) for rows, own in zip(data, random, strict=True)]
+    longest = max(len(plan) for plan in plans)
+    order = np.full((len(data), longest, config.batch), -1)
+    stacked = np.zeros((len(data), max(len(rows) for rows in data), 2 * STATE + 1), np.float32)
+    for run, (plan, rows) in enumerate(zip(plans, data, strict=True)):
+        order[run, : len(plan)] = plan
+        stacked[run, : len(rows)] = rows
+    trained = np.asarray(_compiled(config)(start, stacked, order))
     return np.ascontiguousarray(trained[:, : encoder_layout(config).size])

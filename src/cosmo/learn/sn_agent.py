@@ -4,16 +4,16 @@ A sample is two consecutive decisions and the observation after them; the GRU st
 state that was stored with the first (R22).
 """
 
-from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from cosmo.control.networks import sn_step
 from cosmo.learn.config import SnConfig
 from cosmo.learn.en_agent import smooth_l1
+from cosmo.learn.learner import Gradient
 from cosmo.learn.stack import Layout
 
 Array = Any
@@ -55,22 +55,13 @@ def loss(config: SnConfig, inputs: int, online: Layers, frozen: Layers, batch: A
     return total / 2.0
 
 
-def make_update(
-    layout: Layout, config: SnConfig, inputs: int
-) -> Callable[[Array, Array, Any, Array, Array], tuple[Array, Any]]:
-    """(parameters, targets, optimizer state, batches, mask) of all runs → after one step."""
-    chain = optax.chain(
-        optax.clip_by_global_norm(config.gradient_clip), optax.adam(config.learning_rate)
-    )
+@lru_cache
+def gradient(layout: Layout, config: SnConfig, inputs: int) -> Gradient:
+    """Of the loss, as a function of one run's flat parameters and its target network's."""
 
-    def one(
-        flat: Array, target: Array, state: Any, batch: Array, active: Array
-    ) -> tuple[Array, Any]:
+    def of(flat: Array, target: Array, batch: Array) -> Array:
         frozen = layout.views(target)
         layers = jax.grad(lambda p: loss(config, inputs, p, frozen, batch))(layout.views(flat))
-        gradient = layout.joined(layers, jnp)
-        step, new_state = chain.update(gradient, state, flat)
-        keep = lambda a, b: jnp.where(active, a, b)  # noqa: E731
-        return keep(flat + step, flat), jax.tree.map(keep, new_state, state)
+        return layout.joined(layers, jnp)
 
-    return jax.jit(jax.vmap(one))
+    return of

@@ -25,6 +25,14 @@ class Layout:
         }
         self.size = ends[-1]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and list(self._places.items()) == list(
+            other._places.items()
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._places.items()))
+
     def views(self, flat: Any) -> dict[str, Any]:
         """The layers of one row, or of all rows of a stack."""
         return {

@@ -1,189 +1,31 @@
 """Scenarios in and out: presets, TOML files that extend one another, single fields by name."""
 
-import difflib
-import tomllib
-from collections.abc import Iterable, Mapping
-from importlib import resources
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
-
-from cosmo.errors import InputError
+from cosmo.documents import Documents
+from cosmo.documents import dump as dump_document
 from cosmo.scenario.model import Scenario
 
-_UNITS = {  # by how a field's name ends
-    "cycles_per_ms": "cycles/ms",
-    "_m_per_s": "m/s",
-    "_ms": "ms",
-    "_bytes": "bytes",
-    "_mbps": "Mbps",
-    "_m": "m",
-    "_deg": "degrees",
-    "cycles": "cycles",
-    "rate": "tasks/s",
-    "rates": "tasks/s",
-    "rates_of_interest": "tasks/s",
-}
+_SCENARIOS = Documents("scenario", Scenario, "cosmo.scenario", "paper", "workload.rate=220")
 
 
 def preset_names() -> list[str]:
     """The presets that come with the package."""
-    folder = resources.files("cosmo.scenario").joinpath("presets")
-    names = [item.name.removesuffix(".toml") for item in folder.iterdir()]
-    return sorted(names, key=lambda name: (name != "paper", name))
+    return _SCENARIOS.preset_names()
 
 
 def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario:
     """A preset by name or a TOML file by path, with single fields set as `workload.rate=220`."""
-    data = _read(source, seen=())
-    for setting in settings:
-        _apply(data, setting)
-    try:
-        return Scenario.model_validate(data)
-    except ValidationError as error:
-        raise InputError(_one_line(error)) from None
+    return _SCENARIOS.load(source, settings)
+
+
+def from_data(data: dict[str, Any]) -> Scenario:
+    """A scenario from what `Scenario.model_dump` gave."""
+    return _SCENARIOS.validated(data)
 
 
 def dump(scenario: Scenario) -> str:
     """The scenario as a complete TOML file."""
-    return "\n".join(_toml_lines(scenario.model_dump(), prefix=""))
-
-
-def _read(source: str | Path, seen: tuple[str, ...]) -> dict[str, Any]:
-    name = str(source)
-    if name in preset_names():
-        preset = resources.files("cosmo.scenario").joinpath("presets", f"{name}.toml")
-        text, where = preset.read_text(encoding="utf-8"), name
-    else:
-        path = Path(source)
-        if not path.suffix and not path.exists():
-            known = ", ".join(preset_names())
-            raise InputError(f"scenario = {name!r}: no such preset or file (presets: {known})")
-        try:
-            text, where = path.read_text(encoding="utf-8"), str(path.resolve())
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
-            raise InputError(f"scenario = {name!r}: cannot be read ({reason})") from None
-    if where in seen:
-        raise InputError(f"{name}: extends = {source!r}: a file may not extend itself")
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}: not valid TOML: {error}") from None
-    if "extends" not in data:
-        return data
-    parent = data.pop("extends")
-    if not isinstance(parent, str):
-        raise InputError(f"{name}: extends = {parent!r}: must be a preset's name or a path")
-    if parent not in preset_names() and name not in preset_names():
-        parent = str(Path(source).parent / parent)
-    return _merge(_read(parent, (*seen, where)), data)
-
-
-def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in over.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = _merge(merged[key], value)
-        else:
-            merged[key] = value
-    return merged
-
-
-def _apply(data: dict[str, Any], setting: str) -> None:
-    field, equals, text = setting.partition("=")
-    keys = field.strip().split(".")
-    if not equals or not all(keys):
-        raise InputError(f"--set {setting}: must look like workload.rate=220")
-    try:
-        value: Any = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()  # a bare word, as in workload.arrivals=poisson
-    for key in keys[:-1]:
-        inner = data.setdefault(key, {})
-        if not isinstance(inner, dict):
-            raise InputError(f"{field.strip()}: {key} is a value, not a group of fields")
-        data[key] = data = dict(inner)
-    data[keys[-1]] = value
-
-
-def _one_line(error: ValidationError) -> str:
-    """The first thing that is wrong: field, value, what is allowed."""
-    problems = error.errors(include_url=False)
-    first = problems[0]
-    if isinstance(first["input"], list):  # of a number or a list, a list was meant
-        same = [problem for problem in problems if problem["loc"][:2] == first["loc"][:2]]
-        first = max(same, key=lambda problem: len(problem["loc"]))
-    keys = [key for key in map(str, first["loc"]) if key.isidentifier() or key.isdigit()]
-    keys = [key for key in keys if key not in _UNION_MEMBERS]
-    field = ".".join(keys)
-    if first["type"] == "extra_forbidden":
-        line = f"{field}: unknown field{_suggestion(keys)}"
-    elif first["type"] == "missing":
-        line = f'{field}: missing (start from a preset with extends = "paper")'
-    elif first["type"] == "value_error":
-        line = f"{field}{'.' if field else ''}{first['ctx']['error']}"
-    else:
-        line = f"{field} = {_short(first['input'])}: {_plain(first, keys)}"
-    others = len({problem["loc"][:2] for problem in problems}) - 1
-    return line + (f" (and {others} more)" if others > 0 else "")
-
-
-_UNION_MEMBERS = {"float", "int"}  # what pydantic adds to say which type it tried
-
-
-def _plain(problem: ErrorDetails, keys: list[str]) -> str:
-    if problem["type"] in ("model_type", "model_attributes_type"):
-        return "must be a group of fields"
-    text = (
-        problem["msg"]
-        .replace("Input should be", "must be")
-        .replace("Tuple should", "must")
-        .replace("a valid tuple", "a list")
-    )
-    name = next((key for key in reversed(keys) if not key.isdigit()), "")
-    unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
-    return text + (f", in {unit}" if unit else "")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _suggestion(keys: list[str]) -> str:
-    model: type[BaseModel] | None = Scenario
-    for key in keys[:-1]:
-        field = model.model_fields.get(key) if model else None
-        inner = field.annotation if field else None
-        model = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
-    if model is None:
-        return ""
-    close = difflib.get_close_matches(keys[-1], model.model_fields, n=1)
-    if close:
-        return f", did you mean {close[0]}?"
-    return f", allowed: {', '.join(model.model_fields)}"
-
-
-def _toml_lines(table: Mapping[str, Any], prefix: str) -> list[str]:
-    lines = [
-        f"{key} = {_toml_value(value)}"
-        for key, value in table.items()
-        if not isinstance(value, Mapping)
-    ]
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            name = f"{prefix}{key}"
-            lines += ["", f"[{name}]", *_toml_lines(value, prefix=f"{name}.")]
-    return lines
-
-
-def _toml_value(value: object) -> str:
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    if isinstance(value, tuple | list):
-        return "[" + ", ".join(_toml_value(item) for item in value) + "]"
-    return repr(value)
+    return dump_document(scenario)

@@ -12,7 +12,7 @@ from cosmo.workload import Episode, Tasks
 from cosmo.world import kernel, layout
 from cosmo.world.check import check_episode
 from cosmo.world.observation import DispatchObservation, Settled, Truth, UpdateObservation
-from cosmo.world.records import EVENT, SETTLED_ROW
+from cosmo.world.records import EVENT, OVER, SETTLED_ROW, Turn
 
 
 @dataclass(slots=True)
@@ -90,6 +90,11 @@ class Worlds:
 
     def advance(self) -> Decisions:
         """Carry out the answers to the last decisions and run every world on to its next one."""
+        self.advance_buffers()
+        return self._decisions()
+
+    def advance_buffers(self) -> Turn:
+        """The same for compiled callers, who read and answer in the turn's own arrays."""
         kernel.advance(self._constants, self._state, self._turn)
         while self._turn.counts[kernel.FULL]:
             self._make_room()
@@ -101,7 +106,11 @@ class Worlds:
             )
         if error == kernel.BAD_INTERVAL:
             raise ValueError("intervals must be finite and greater than 0 ms")
-        return self._decisions()
+        turn = self._turn
+        # Whoever is asked must answer.
+        turn.action[: turn.counts[kernel.EN_ROWS]] = -1
+        turn.interval[: turn.counts[kernel.SN_ROWS]] = np.nan
+        return turn
 
     def answer(
         self,
@@ -151,6 +160,16 @@ class Worlds:
         )
 
     @property
+    def over(self) -> NDArray[np.bool_]:
+        """Which worlds are."""
+        return np.asarray(self._state.worlds["waits_for"] == OVER)
+
+    @property
+    def all_over(self) -> bool:
+        """Whether nobody has anything left to decide."""
+        return bool(self._turn.counts[kernel.UNFINISHED] == 0)
+
+    @property
     def generated(self) -> int:
         """Tasks of ENs that have entered all worlds so far: for progress."""
         worlds = self._state.worlds
@@ -169,7 +188,6 @@ class Worlds:
     def _decisions(self) -> Decisions:
         turn = self._turn
         ens, sns = turn.counts[kernel.EN_ROWS], turn.counts[kernel.SN_ROWS]
-        turn.action[:ens], turn.interval[:sns] = -1, np.nan  # whoever is asked must answer
         task, status = turn.dispatch[:ens], turn.update[:sns]
         settled = turn.settled[: turn.counts[kernel.SETTLED_ROWS]]
         dispatch = DispatchObservation(
@@ -217,5 +235,5 @@ class Worlds:
                 outcome=settled["outcome"],
                 time_ms=settled["time_ms"],
             ),
-            over=turn.counts[kernel.UNFINISHED] == 0,
+            over=self.all_over,
         )

@@ -1,0 +1,197 @@
+"""One episode of every run of a stack: acting, and turning outcomes into transitions.
+
+Worlds advance in lockstep, one decision of each run a turn. What a run does depends on its own
+turns alone: a run that is over early just waits for the others.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control.features import Features
+from cosmo.learn import en_agent, sn_agent
+from cosmo.learn.config import TrainingConfig
+from cosmo.learn.coordinator import Intervals
+from cosmo.learn.replay import Replay
+from cosmo.learn.turn import Chance, Networks, Notes, Scales, Sizes, act
+from cosmo.measure import utility
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+from cosmo.world import Worlds, kernel
+from cosmo.world.records import FP
+
+Ints = NDArray[np.int64]
+
+
+class Rollout:
+    """Worlds of one episode, the decisions in them, and what is owed to the replays.
+
+    `random` are the runs' streams of exploration; without them the agents act greedily. `steps`
+    counts the decisions of EN and SN agents for ε (R24).
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        config: TrainingConfig,
+        episodes: Sequence[Episode],
+        random: Sequence[np.random.Generator] | None = None,
+        steps: tuple[Ints, Ints] | None = None,
+    ) -> None:
+        self._scenario, self._config = scenario, config
+        self.worlds = Worlds(scenario, episodes, status_dimensions=config.dimensions)
+        runs, counts = len(episodes), [len(each.tasks) for each in episodes]
+        most = max(counts)
+        remotes = config.en_inputs(scenario.sn.count)[1]
+        width = sum(config.en_inputs(scenario.sn.count)) + en_agent.EXTRA_COLUMNS
+        self.intervals = Intervals(runs, episodes[0].window_ms, config)
+        self._sizes = _sizes(scenario, config, remotes, episodes[0].window_ms)
+        self._scales = _scales(scenario)
+        en_steps, sn_steps = steps or (np.zeros(runs, np.int64), np.zeros(runs, np.int64))
+        actions = config.sn.actions
+        self._en_chance = _chance(config, random, en_steps, counts, 2 + scenario.sn.count)
+        self._sn_chance = _chance(config, random, sn_steps, [self.intervals.most] * runs, actions)
+        self.notes = Notes(
+            rows=np.zeros((runs, most, width), np.float32),
+            interval=np.zeros((runs, most), np.int64),
+            decisions=self.intervals.count,
+            seen=self.intervals.seen,
+            before=self.intervals.before,
+            action=self.intervals.action,
+            start_ms=self.intervals.start_ms,
+            length_ms=self.intervals.length_ms,
+            reward=self.intervals.reward,
+            pending=self.intervals.pending,
+            hidden=np.zeros((runs, config.sn.hidden), np.float32),
+            intervals_ms=np.array(config.sn.intervals_ms),
+            scratch=np.zeros((6, _widest(config, remotes, scenario.sn.count)), np.float32),
+        )
+        self._generated = np.zeros((runs, most))
+        self._size = np.zeros((runs, most))
+        for run, each in enumerate(episodes):
+            self._generated[run, : counts[run]] = each.tasks.time_ms
+            self._size[run, : counts[run]] = each.tasks.input_bytes
+        self._settled: list[NDArray[np.void]] = []
+        self.utility = np.zeros(runs)
+        self._turn = self.worlds.advance_buffers()
+
+    def play(self, networks: Networks, turns: int) -> bool:
+        """So many decisions of each run; whether there are more."""
+        for _ in range(turns):
+            if self.worlds.all_over:
+                return False
+            # Hot: everything in the loop but these two calls costs next to nothing.
+            act(
+                self._sizes,
+                self._scales,
+                networks,
+                self._turn,
+                self._en_chance,
+                self._sn_chance,
+                self.notes,
+            )
+            self._turn = self.worlds.advance_buffers()
+            settled = self._turn.counts[kernel.SETTLED_ROWS]
+            if settled:
+                self._settled.append(self._turn.settled[:settled].copy())
+        return not self.worlds.all_over
+
+    def write(self, episode: int, en_replay: Replay, sn_replay: Replay) -> None:
+        """Finished tasks, and intervals whose tasks are all final, go to the replays."""
+        if self._settled:
+            self._write_tasks(en_replay)
+        self._write_intervals(episode, sn_replay)
+
+    def _write_tasks(self, replay: Replay) -> None:
+        settled = np.concatenate(self._settled)
+        self._settled.clear()
+        place = settled["world"], settled["task"]
+        delay = settled["time_ms"] - self._generated[place]
+        outcome = settled["outcome"]
+        gained = utility(self._scenario, settled["action"], outcome, delay, self._size[place])
+        rows = self.notes.rows[place]
+        told = rows.shape[1] - en_agent.EXTRA_COLUMNS
+        rows[:, told + en_agent.UTILITY] = gained / self._scenario.utility.value
+        rows[:, told + en_agent.FAILED] = outcome == FP
+        replay.write(place[0], rows)
+        weight = self._config.sn.utility_weight
+        self.intervals.settle(place[0], self.notes.interval[place], weight * gained)
+        np.add.at(self.utility, place[0], gained)
+
+    def _write_intervals(self, episode: int, replay: Replay) -> None:
+        done, inputs = self.intervals, self.intervals.seen.shape[2]
+        run, n, terminal = done.complete(self.worlds.over)
+        if not len(run):
+            return
+        start = sn_agent.EXTRA_COLUMNS
+        rows = np.zeros((len(run), start + 2 * inputs + done.before.shape[2]), np.float32)
+        rows[:, sn_agent.EPISODE] = episode
+        rows[:, sn_agent.ACTION] = done.action[run, n]
+        scale = self._config.sn.reward_scale * self._scenario.utility.value
+        rows[:, sn_agent.REWARD] = done.reward[run, n] / scale
+        rows[:, sn_agent.INTERVAL] = done.length_ms[run, n]
+        rows[:, sn_agent.TERMINAL] = terminal
+        rows[:, start : start + inputs] = done.seen[run, n]
+        rows[:, start + inputs : -inputs] = done.before[run, n]
+        after = done.seen[run, np.minimum(n + 1, done.most - 1)]
+        rows[:, -inputs:] = np.where(terminal[:, None], 0.0, after)
+        replay.write(run, rows)
+
+
+def _chance(
+    config: TrainingConfig,
+    random: Sequence[np.random.Generator] | None,
+    steps: Ints,
+    counts: Sequence[int],
+    choices: int,
+) -> Chance:
+    """An episode's draws, each run's by its own stream; without streams nothing is random."""
+    chance = np.ones((len(counts), max(counts)))
+    choice = np.zeros((len(counts), max(counts)), np.int64)
+    for run, own in enumerate(random or ()):
+        chance[run, : counts[run]] = own.random(counts[run])
+        choice[run, : counts[run]] = own.integers(0, choices, counts[run])
+    decay = config.exploration
+    return Chance(steps, decay.start, decay.end, decay.steps, chance, choice)
+
+
+def _sizes(scenario: Scenario, config: TrainingConfig, remotes: int, window_ms: float) -> Sizes:
+    weights, encoder, en, sn = scenario.utility, config.encoder, config.en, config.sn
+    return Sizes(
+        semantic=encoder.semantic,
+        dimensions=config.dimensions,
+        encoder_first=encoder.hidden[0],
+        encoder_second=encoder.hidden[1],
+        remotes=remotes,
+        branch=en.branch,
+        fusion=en.fusion,
+        gate_first=en.hierarchical,
+        with_age=en.with_age,
+        inputs=config.sn_inputs,
+        projection=sn.projection,
+        hidden=sn.hidden,
+        actions=sn.actions,
+        stale_loss_weight=float(sn.stale_loss_weight * weights.value),
+        price=float(weights.update_weight * weights.update_cost_per_dimension * config.dimensions),
+        window_ms=window_ms,
+    )
+
+
+def _widest(config: TrainingConfig, remotes: int, sns: int) -> int:
+    """Room for any layer's inputs and outputs."""
+    en, sn = config.en, config.sn
+    widths = (remotes, 2 * en.branch, en.fusion, 3 * sn.hidden, sn.projection, sn.actions, 3 + sns)
+    return max(*widths, *config.encoder.hidden, 4)
+
+
+def _scales(scenario: Scenario) -> Scales:
+    made = Features(scenario)
+    return Scales(
+        en_state=made.en_scale,
+        sn_state=made.sn_scale,
+        up_mbps=made.up_mbps,
+        down_mbps=made.down_mbps,
+        task=made.task_scale,
+        delay_ms=made.delay_ms,
+    )

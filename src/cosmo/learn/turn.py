@@ -1,0 +1,324 @@
+"""One turn of many worlds, compiled: what the agents see, what they do, what is noted about it.
+
+The same observations as `control.features`, the same networks as `control.networks`; a turn costs
+microseconds instead of hundreds of them.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control import features
+from cosmo.learn import forward
+from cosmo.learn.en_agent import ACCEPT_LABEL, ACTION, ROUTE_LABEL
+from cosmo.world import kernel
+from cosmo.world.compiled import compiled, entry_point
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+STATE, EN_LOCAL, EN_LINK = features.STATE, features.EN_LOCAL, features.EN_LINK
+THROUGHPUT_MBPS, RESIDUAL_MS = features.THROUGHPUT_MBPS, features.RESIDUAL_MS
+AGE_MS = features.AGE_MS
+EN_ROWS, SN_ROWS = kernel.EN_ROWS, kernel.SN_ROWS
+
+
+class Sizes(NamedTuple):
+    """Of the networks, and how they are used."""
+
+    semantic: bool
+    dimensions: int
+    encoder_first: int
+    encoder_second: int
+    remotes: int
+    branch: int
+    fusion: int
+    gate_first: bool
+    with_age: bool
+    inputs: int
+    projection: int
+    hidden: int
+    actions: int
+    stale_loss_weight: float  # in units of utility
+    price: float  # of sending a status, in units of utility
+    window_ms: float
+
+
+class Scales(NamedTuple):
+    """What makes observations comparable (R18)."""
+
+    en_state: Doubles
+    sn_state: Doubles
+    up_mbps: Doubles
+    down_mbps: Doubles
+    task: Doubles  # bytes, cycles, ms
+    delay_ms: float
+
+
+class Networks(NamedTuple):
+    """Every run's parameters, a row each."""
+
+    encoder: Floats
+    en: Floats
+    sn: Floats
+
+
+class Chance(NamedTuple):
+    """ε-greedy exploration: ε for each run, and the episode's draws."""
+
+    steps: Ints  # decisions so far, of the whole training
+    first: float
+    last: float
+    over: int
+    chance: Doubles  # [run, decision]
+    choice: Ints
+
+
+class Notes(NamedTuple):
+    """What training keeps of an episode's decisions."""
+
+    rows: Floats  # [run, task, column] EN transitions that wait for their outcome
+    interval: Ints  # [run, task] the SN interval that the task was decided in
+    decisions: Ints  # [run] of the SN so far, and of each:
+    seen: Floats
+    before: Floats  # the hidden state
+    action: Ints
+    start_ms: Doubles
+    length_ms: Doubles
+    reward: Doubles
+    pending: Ints  # tasks that are not final yet
+    hidden: Floats  # [run, unit] as it is now
+    intervals_ms: Doubles
+    scratch: Floats  # room for layers
+
+
+@compiled
+def _decided(chance, run, which, greedy):
+    """A random action with probability ε, else the greedy one."""
+    share = min(chance.steps[run] / chance.over, 1.0)
+    epsilon = chance.first + share * (chance.last - chance.first)
+    chance.steps[run] += 1
+    return chance.choice[run, which] if chance.chance[run, which] < epsilon else greedy
+
+
+@compiled
+def _semantic(sizes, scales, networks, run, sn, state, out, scratch):
+    """Into `out`, what a status of this state says."""
+    x = scratch[0]
+    for k in range(STATE):
+        x[k] = state[k] / scales.sn_state[sn, k]
+    if not sizes.semantic:
+        for k in range(STATE):
+            out[k] = x[k]
+        return
+    forward.encode(
+        networks.encoder[run],
+        x,
+        STATE,
+        sizes.encoder_first,
+        sizes.encoder_second,
+        out,
+        sizes.dimensions,
+        scratch[1],
+        scratch[2],
+    )
+
+
+@compiled
+def _see_local(scales, task, out):
+    out[0] = task.throughput_mbps / THROUGHPUT_MBPS
+    out[1] = task.throughput_trend_mbps / THROUGHPUT_MBPS
+    out[2] = task.residual_ms / RESIDUAL_MS
+    for k in range(STATE):
+        out[3 + k] = task.en_state[k] / scales.en_state[task.en, k]
+    out[7] = task.input_bytes / scales.task[0]
+    out[8] = task.cycles / scales.task[1]
+    out[9] = task.deadline_ms / scales.task[2]
+
+
+@compiled
+def _see_remote(sizes, scales, networks, turn, n, states, fresh, out, scratch):
+    """The cached statuses and links, or, for the stale loss, statuses that are fresh."""
+    task = turn.dispatch[n]
+    sns = turn.cached_source.shape[1]
+    width = sizes.dimensions + EN_LINK
+    for sn in range(sns):
+        start = sn * (width + (1 if sizes.with_age else 0))
+        source = turn.cached_source[n, sn]
+        if fresh or source >= 0.0:
+            _semantic(sizes, scales, networks, task.world, sn, states[n, sn], out[start:], scratch)
+        else:
+            for k in range(sizes.dimensions):
+                out[start + k] = 0.0
+        for k in range(EN_LINK):
+            out[start + sizes.dimensions + k] = turn.up_link[n, sn, k] / scales.up_mbps[task.en, sn]
+        if sizes.with_age:
+            out[start + width] = (0.0 if fresh else task.time_ms - max(source, 0.0)) / AGE_MS
+
+
+@compiled
+def _en_scores(sizes, parameters, local, remote, routes, out, scratch):
+    forward.en_scores(
+        parameters,
+        local,
+        EN_LOCAL,
+        remote,
+        sizes.remotes,
+        sizes.branch,
+        sizes.fusion,
+        routes,
+        sizes.gate_first,
+        out,
+        scratch[0],
+        scratch[1],
+    )
+
+
+@compiled
+def _value(scores, action, routes, gate_first):
+    """Q of an action."""
+    if not gate_first:
+        return scores[action]
+    if action == routes:
+        return scores[0]
+    best = scores[2]
+    for k in range(1, routes):
+        best = max(best, scores[2 + k])
+    return scores[1] + scores[2 + action] - best
+
+
+@compiled
+def _dispatch(sizes, scales, networks, turn, chance, notes, n):
+    task = turn.dispatch[n]
+    run, scratch = task.world, notes.scratch
+    routes = turn.estimate.shape[1]
+    row = notes.rows[run, task.task]
+    remote, scores = row[EN_LOCAL:], scratch[5]
+    _see_local(scales, task, row)
+    _see_remote(sizes, scales, networks, turn, n, turn.cached_state, False, remote, scratch)
+    _en_scores(sizes, networks.en[run], row, remote, routes, scores, scratch)
+    greedy = forward.en_greedy(scores, routes, sizes.gate_first)
+    action = _decided(chance, run, task.task, greedy)
+    turn.action[n] = action
+
+    # R23: accept if any route is feasible; then the feasible one with the smaller delay.
+    best, accept = 0, False
+    for route in range(routes):
+        if turn.feasible[n, route] and (
+            not accept or turn.estimate[n, route] < turn.estimate[n, best]
+        ):
+            best, accept = route, True
+    told = EN_LOCAL + sizes.remotes
+    row[told + ACTION] = action
+    row[told + ACCEPT_LABEL] = accept
+    row[told + ROUTE_LABEL] = best
+
+    # The interval that the decision falls into, [u_n, u_n+1). R5: at the very start of the next
+    # one the EN decides before the SN does.
+    interval = notes.decisions[run] - 1
+    following = notes.start_ms[run, interval] + notes.length_ms[run, interval]
+    if task.time_ms >= following and following < sizes.window_ms:
+        interval += 1
+    notes.interval[run, task.task] = interval
+    notes.pending[run, interval] += 1
+
+    if sizes.stale_loss_weight > 0.0:
+        # What the stale view costs in the EN's own eyes: with a status sent just now, by how much
+        # is the best action better than the one it chose?
+        remote = scratch[4]
+        _see_remote(sizes, scales, networks, turn, n, turn.true_state, True, remote, scratch)
+        _en_scores(sizes, networks.en[run], row, remote, routes, scores, scratch)
+        fresh = forward.en_greedy(scores, routes, sizes.gate_first)
+        loss = _value(scores, fresh, routes, sizes.gate_first) - _value(
+            scores, greedy, routes, sizes.gate_first
+        )
+        notes.reward[run, interval] -= sizes.stale_loss_weight * loss
+
+
+@compiled
+def _send(sizes, scales, networks, turn, chance, notes, n):
+    node = turn.update[n]
+    run, sn, scratch, size = node.world, node.sn, notes.scratch, sizes.dimensions
+    which = notes.decisions[run]
+    seen, hidden = notes.seen[run, which], notes.hidden[run]
+    oldest = 0
+    for en in range(turn.acknowledged_source.shape[1]):
+        if max(turn.acknowledged_source[n, en], 0.0) < max(
+            turn.acknowledged_source[n, oldest], 0.0
+        ):
+            oldest = en
+    source = turn.acknowledged_source[n, oldest]
+    _semantic(sizes, scales, networks, run, sn, node.sn_state, seen, scratch)
+    if source >= 0.0:
+        held = turn.acknowledged_state[n, oldest]
+        _semantic(sizes, scales, networks, run, sn, held, seen[size:], scratch)
+    else:
+        for k in range(size):
+            seen[size + k] = 0.0
+    others = seen[2 * size :]
+    others[0] = (node.time_ms - max(source, 0.0)) / AGE_MS
+    others[1] = node.recent_delay_ms / scales.delay_ms
+    others[2] = node.recent_success
+    others[3] = node.recent_failure
+    for k in range(3):
+        others[4 + k] = turn.down_link[n, oldest, k] / scales.down_mbps[oldest, sn]
+
+    for k in range(sizes.hidden):
+        notes.before[run, which, k] = hidden[k]
+    values = scratch[5]
+    forward.sn_values(
+        networks.sn[run],
+        seen,
+        sizes.inputs,
+        sizes.projection,
+        sizes.hidden,
+        hidden,
+        values,
+        sizes.actions,
+        scratch[0],
+        scratch[1],
+        scratch[2],
+    )
+    greedy = 0
+    for k in range(1, sizes.actions):
+        if values[k] > values[greedy]:
+            greedy = k
+    action = _decided(chance, run, which, greedy)
+    # Send × intervals come first, then no-send × intervals.
+    choices = notes.intervals_ms.size
+    send, length = action < choices, notes.intervals_ms[action % choices]
+    turn.send[n], turn.interval[n] = send, length
+    notes.action[run, which] = action
+    notes.start_ms[run, which] = node.time_ms
+    notes.length_ms[run, which] = length
+    if send:
+        notes.reward[run, which] -= sizes.price
+    notes.decisions[run] += 1
+
+
+def _entry_point(fingerprint: str) -> Any:
+    @entry_point
+    def act(sizes, scales, networks, turn, en_chance, sn_chance, notes):
+        """Answer every decision of a turn."""
+        _ = fingerprint  # part of the cache key
+        for n in range(turn.counts[EN_ROWS]):
+            _dispatch(sizes, scales, networks, turn, en_chance, notes, n)
+        for n in range(turn.counts[SN_ROWS]):
+            _send(sizes, scales, networks, turn, sn_chance, notes, n)
+
+    return act
+
+
+def _fingerprint() -> str:
+    """Numba keys its cache by the entry point's own file; this adds what it is made of."""
+    digest = hashlib.sha256(kernel.fingerprint().encode())
+    for path in (forward.__file__, features.__file__):
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()
+
+
+act = _entry_point(_fingerprint())
