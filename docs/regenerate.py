@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars
 
-from cosmo.control import FEATURED, METHODS
+from cosmo.control import BASELINES, FEATURED
 from cosmo.scenario import load
 from cosmo.study import Comparison, compare
 from cosmo.study.figures import success_figure
@@ -21,7 +21,7 @@ EPISODES = 15
 def comparison_on(source: str) -> Comparison:
     """Every method at every load of interest."""
     rates = load(source).workload.rates_of_interest
-    return compare(source, [], PROCESSES, rates, tuple(METHODS), seed=0, episodes=EPISODES)
+    return compare(source, [], PROCESSES, rates, BASELINES, seed=0, episodes=EPISODES)
 
 
 def fixed_policies(table: polars.DataFrame) -> str:

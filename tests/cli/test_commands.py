@@ -7,6 +7,7 @@ import pytest
 
 from columns import METRIC_NAMES, TASK_COLUMNS
 from cosmo import METHODS, preset_names
+from cosmo.control import BASELINES
 
 
 def test_simulate_prints_a_table(cosmo):
@@ -168,7 +169,7 @@ def test_run_compares_all_methods_and_writes_table_and_figure(cosmo, tmp_path):
     )
     assert code == 0
     table = polars.read_csv(out / "metrics.csv")
-    assert set(table["method"]) == set(METHODS)
+    assert set(table["method"]) == set(BASELINES)
     assert set(table["rate"]) == {120.0, 320.0}
     points = table.filter(polars.col("paper").is_not_null(), metric="success_rate")
     assert len(points) == 6  # five of fixed policies and one of aov-gap

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from short import short_config, short_runs
 
 from cosmo import InputError, load, play
 from cosmo.control.learned import Learned, LearnedDispatcher, LearnedUpdater
 from cosmo.learn import en_agent
-from cosmo.learn.config import config_with, load_config
+from cosmo.learn.config import config_with
 from cosmo.learn.coordinator import Intervals
 from cosmo.learn.rollout import Rollout
 from cosmo.learn.trainer import Run, Trainer
@@ -18,26 +19,9 @@ from cosmo.measure import task_utility
 from cosmo.workload import episode
 from cosmo.world import Worlds
 
-SHORT = ["episode.window_ms=1500", "episode.warmup_ms=0"]
-
-
-def _config(episodes=3):
-    config = load_config()
-    encoder = config.encoder.model_copy(update={"collection_episodes": 3, "epochs": 5})
-    return config.model_copy(update={"episodes": episodes, "validate_every": 1, "encoder": encoder})
-
-
-def _set(config, *settings):
-    return config_with(config, settings)
-
-
-def _runs(*seeds, rate=300):
-    scenario = load("paper", [*SHORT, f"workload.rate={rate}"])
-    return [Run(scenario, seed) for seed in seeds]
-
 
 def _trained(runs, episodes=3):
-    trainer = Trainer(runs, _config(episodes))
+    trainer = Trainer(runs, short_config(episodes))
     trainer.pretrain()
     trainer.train(lambda episode, curves: None)
     return trainer
@@ -46,8 +30,8 @@ def _trained(runs, episodes=3):
 def test_same_seed_same_weights_bit_for_bit_in_another_process():
     code = (
         "import sys, hashlib; sys.path.insert(0, 'tests/learn')\n"
-        "from test_trainer import _trained, _runs\n"
-        "t = _trained(_runs(4, 5), 2)\n"
+        "from test_trainer import _trained, short_runs\n"
+        "t = _trained(short_runs(4, 5), 2)\n"
         "all = [t.en.parameters, t.sn.parameters, t.encoder]\n"
         "print(hashlib.sha256(b''.join(x.tobytes() for x in all)).hexdigest())\n"
     )
@@ -61,10 +45,10 @@ def test_same_seed_same_weights_bit_for_bit_in_another_process():
 
 
 def test_a_stacked_and_a_lone_run_agree_to_rounding_at_the_start_of_training():
-    together = Trainer(_runs(1, 2, 3), _config())
+    together = Trainer(short_runs(1, 2, 3), short_config())
     together.pretrain()
     together.train_episode()
-    alone = Trainer(_runs(2), _config())
+    alone = Trainer(short_runs(2), short_config())
     alone.pretrain()
     alone.train_episode()
     np.testing.assert_allclose(together.encoder[1], alone.encoder[0], atol=1e-5)
@@ -76,7 +60,7 @@ def test_a_stacked_and_a_lone_run_agree_to_rounding_at_the_start_of_training():
 
 
 def test_each_run_makes_one_update_for_so_many_transitions():
-    trainer = _trained(_runs(0, 1))
+    trainer = _trained(short_runs(0, 1))
     en, sn = trainer.config.en, trainer.config.sn
     assert (trainer.en.updates == trainer.en.replay.written // en.update_every).all()
     assert (trainer.sn.updates == trainer.sn.replay.written // sn.update_every).all()
@@ -85,7 +69,7 @@ def test_each_run_makes_one_update_for_so_many_transitions():
 
 
 def test_the_encoder_is_frozen_and_the_agents_are_not():
-    trainer = Trainer(_runs(0), _config(1))
+    trainer = Trainer(short_runs(0), short_config(1))
     trainer.pretrain()
     encoder, en, sn = (
         trainer.encoder.copy(),
@@ -117,7 +101,7 @@ def _episode(runs, config, explore=True):
 
 
 def test_every_utility_is_counted_once_in_exactly_one_interval():
-    trainer, rollout = _episode(_runs(0, 1, rate=200), _config())
+    trainer, rollout = _episode(short_runs(0, 1, rate=200), short_config())
     done = rollout.intervals
     cost_weight = 4.0 * 0.5 * 2
     for run in range(2):
@@ -141,7 +125,7 @@ def test_every_utility_is_counted_once_in_exactly_one_interval():
 
 def test_transitions_hold_what_the_agents_saw_did_and_got():
     """Replayed with the controllers of `cosmo.control`, which share no compiled code."""
-    trainer, rollout = _episode(_runs(0, 1, rate=250), _config())
+    trainer, rollout = _episode(short_runs(0, 1, rate=250), short_config())
     scenario, agents = trainer.runs[0].scenario, trainer.agents()
     dispatcher, updater = LearnedDispatcher(scenario, agents), LearnedUpdater(scenario, agents)
     worlds = Worlds(scenario, rollout.worlds.episodes, status_dimensions=2)
@@ -182,7 +166,9 @@ def test_transitions_hold_what_the_agents_saw_did_and_got():
 )
 def test_training_and_a_node_with_numpy_alone_decide_alike(settings):
     """Greedy episodes by the compiled networks and by `cosmo.control`, hidden state included."""
-    trainer, rollout = _episode(_runs(3, 4, rate=250), _set(_config(), *settings), explore=False)
+    trainer, rollout = _episode(
+        short_runs(3, 4, rate=250), short_config(3, *settings), explore=False
+    )
     outcomes = play(
         trainer.runs[0].scenario, Learned(trainer.agents()), list(rollout.worlds.episodes)
     )
@@ -194,10 +180,10 @@ def test_training_and_a_node_with_numpy_alone_decide_alike(settings):
 
 
 def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
-    trainer = Trainer(_runs(0, rate=300), _set(_config(), "encoder.semantic=false"))
+    trainer = Trainer(short_runs(0, rate=300), short_config(3, "encoder.semantic=false"))
     trainer.en.parameters = 3.0 * trainer.en.parameters  # large enough for the SN's state to matter
     shaped, plain = (
-        _played(trainer, _set(trainer.config, f"sn.stale_loss_weight={weight}"))
+        _played(trainer, config_with(trainer.config, [f"sn.stale_loss_weight={weight}"]))
         for weight in (0.5, 0.0)
     )
     difference = plain.intervals.reward - shaped.intervals.reward
@@ -229,15 +215,15 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
 
 
 def test_without_no_send_every_decision_sends():
-    trainer, rollout = _episode(_runs(0), _set(_config(), "sn.may_skip=false"))
+    trainer, rollout = _episode(short_runs(0), short_config(3, "sn.may_skip=false"))
     outcome = rollout.worlds.outcome(0)
     assert trainer.config.sn.actions == 9
     assert outcome.updates == outcome.update_decisions > 0
 
 
 def test_beta_scales_utilities_but_not_the_cost_of_updates():
-    _, plain = _episode(_runs(0), _config())
-    _, scaled = _episode(_runs(0), _set(_config(), "sn.utility_weight=2.0"))
+    _, plain = _episode(short_runs(0), short_config())
+    _, scaled = _episode(short_runs(0), short_config(3, "sn.utility_weight=2.0"))
     sent = plain.intervals.action < 9
     count = int(plain.intervals.count[0])
     cost = 4.0 * sent[0, :count]
@@ -249,7 +235,7 @@ def test_beta_scales_utilities_but_not_the_cost_of_updates():
 
 
 def test_intervals_are_written_in_order_and_only_when_their_tasks_are_final():
-    intervals = Intervals(1, 100.0, _config())
+    intervals = Intervals(1, 100.0, short_config())
     run, open_, over = np.array([0, 0]), np.array([False]), np.array([True])
 
     def written(done):
@@ -272,7 +258,7 @@ def test_intervals_are_written_in_order_and_only_when_their_tasks_are_final():
 
 
 def test_the_best_checkpoint_acts_like_the_networks_it_came_from():
-    trainer = _trained(_runs(0, 1), 2)
+    trainer = _trained(short_runs(0, 1), 2)
     scenario = trainer.runs[0].scenario
     worlds = [episode(scenario, 9, number) for number in range(3)]
     first = play(scenario, Learned(trainer.best_agents(1, 3)), worlds)
@@ -284,4 +270,4 @@ def test_the_best_checkpoint_acts_like_the_networks_it_came_from():
 
 def test_scenarios_with_several_nodes_are_refused():
     with pytest.raises(InputError, match="one EN and one SN"):
-        Trainer([Run(load("campus"), 0)], _config())
+        Trainer([Run(load("campus"), 0)], short_config())

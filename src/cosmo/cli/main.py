@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import cosmo
-from cosmo.cli import methods, run, scenario, simulate, workload
+from cosmo.cli import evaluate, methods, run, scenario, simulate, train, workload
 from cosmo.errors import InputError
 
 _INTERRUPTED = 130
@@ -19,6 +19,8 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("simulate")(simulate.simulate)
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
 app.command("workload")(workload.workload)
 app.command("methods")(methods.methods)
 app.add_typer(scenario.app, name="scenario")

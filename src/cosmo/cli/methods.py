@@ -19,8 +19,10 @@ def methods(as_json: JsonOption = False) -> None:
             "summary": kind.summary(),
             "update_dimensions": kind.carries,
             "deployable": not kind.privileged,
+            "trained": kind.trained,
             "parameters": {
-                parameter.name: parameter.default for parameter in parameters_of(kind).values()
+                parameter.name: None if parameter.default is parameter.empty else parameter.default
+                for parameter in parameters_of(kind).values()
             },
         }
         for name, kind in METHODS.items()
@@ -32,6 +34,8 @@ def methods(as_json: JsonOption = False) -> None:
     for row in rows:
         parameters = row["parameters"]
         assert isinstance(parameters, dict)
-        shown = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        shown = ", ".join(
+            name if value is None else f"{name}={value}" for name, value in parameters.items()
+        )
         table.add_row(str(row["method"]), str(row["summary"]), shown)
     Console().print(table)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cosmo.cli.console import compile_engine, notes, number, progress
 from cosmo.cli.options import EpisodesOption, ScenarioOption, SeedOption, SetOption, check_run
-from cosmo.control import FEATURED, METHODS
+from cosmo.control import BASELINES, FEATURED
 from cosmo.errors import InputError
 from cosmo.files import write_table
 from cosmo.scenario import load
@@ -35,13 +35,13 @@ def run(
     except OSError as error:
         raise InputError(f"--out = '{out}': cannot be made a folder ({error.strerror})") from None
     compile_engine()
-    with progress(f"{scenario.name}: {len(METHODS)} methods") as share_done:
+    with progress(f"{scenario.name}: {len(BASELINES)} methods") as share_done:
         comparison = compare(
             scenario_name,
             settings or [],
             arrivals=("deterministic", "poisson"),
             rates=scenario.workload.rates_of_interest,
-            methods=tuple(METHODS),
+            methods=BASELINES,
             seed=seed,
             episodes=episodes,
             share_done=share_done,

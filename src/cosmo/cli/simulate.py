@@ -1,7 +1,6 @@
 """`cosmo simulate`: one method on one scenario, no training."""
 
 import json
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from rich.console import Console
 
 from cosmo.cli.console import compile_engine, metrics_table, notes, progress
+from cosmo.cli.documents import simulation_document
 from cosmo.cli.options import (
     ArrivalsOption,
     EpisodesOption,
@@ -21,10 +21,10 @@ from cosmo.cli.options import (
     check_run,
     chosen_scenario,
 )
-from cosmo.control import Simulation, method
+from cosmo.control import method
 from cosmo.control import simulate as play_episodes
 from cosmo.files import write_table
-from cosmo.measure import fluid_bound, mean_bound, task_table
+from cosmo.measure import task_table
 from cosmo.scenario import Scenario
 from cosmo.workload import read_trace
 
@@ -64,7 +64,9 @@ def simulate(
         table = task_table(result.outcomes, scenario.en.count, scenario.sn.count)
         write_table(tasks_out, table)
     if as_json:
-        typer.echo(json.dumps(_document(scenario, method_name, seed, result, trace), indent=2))
+        typer.echo(
+            json.dumps(simulation_document(scenario, method_name, seed, result, trace), indent=2)
+        )
         return
     load = f"trace {trace}" if trace else f"{scenario.workload.arrivals}, {_load(scenario)}"
     title = f"{method_name} on {scenario.name} ({load}), seed {seed}, {episodes} episode(s)"
@@ -79,26 +81,3 @@ def simulate(
 
 def _load(scenario: Scenario) -> str:
     return f"{scenario.workload.rate:g} tasks/s"
-
-
-def _document(
-    scenario: Scenario, method_name: str, seed: int, result: Simulation, trace: Path | None
-) -> dict[str, object]:
-    return {
-        "scenario": scenario.name,
-        "arrivals": None if trace else scenario.workload.arrivals,
-        "rate": None if trace else scenario.workload.rate,
-        "trace": None if trace is None else str(trace),
-        "method": method_name,
-        "seed": seed,
-        "episodes": len(result.episodes),
-        "metrics": {
-            name: {"mean": _json_number(value.mean), "ci95": _json_number(value.ci95)}
-            for name, value in result.metrics.items()
-        },
-        "bounds": None if trace else {"mean": mean_bound(scenario), "fluid": fluid_bound(scenario)},
-    }
-
-
-def _json_number(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -1,5 +1,7 @@
 """Who decides: the two calls, the methods behind them, their registry, and playing them."""
 
+from cosmo.control.controller import Controller, load_controller
+from cosmo.control.evaluate import evaluate
 from cosmo.control.method import (
     NOTHING,
     PROBE,
@@ -11,21 +13,25 @@ from cosmo.control.method import (
     Updater,
 )
 from cosmo.control.play import play
-from cosmo.control.registry import FEATURED, METHODS, method
+from cosmo.control.registry import BASELINES, FEATURED, METHODS, method
 from cosmo.control.simulate import Simulation, simulate
 
 __all__ = [
+    "BASELINES",
     "FEATURED",
     "METHODS",
     "NOTHING",
     "PROBE",
     "RAW",
     "SEMANTIC",
+    "Controller",
     "Dispatcher",
     "Method",
     "Setting",
     "Simulation",
     "Updater",
+    "evaluate",
+    "load_controller",
     "method",
     "play",
     "simulate",

@@ -65,6 +65,7 @@ class Method:
     """
 
     carries: ClassVar[int] = NOTHING
+    trained: ClassVar[bool] = False  # needs a checkpoint of `cosmo train`
     privileged: ClassVar[bool] = False  # sees the truth (R15): a yardstick, not deployable
 
     def dispatcher(self, setting: Setting) -> Dispatcher:

@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from cosmo.control.chance import Random
+from cosmo.control.controller import Cosmo, CosmoFlat
 from cosmo.control.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.control.full_information import FullInformation
 from cosmo.control.method import Method
@@ -43,7 +44,12 @@ METHODS: dict[str, type[Method]] = {
     "admission-control": AdmissionControl,
     "self-tracking": SelfTracking,
     "full-information": FullInformation,
+    "cosmo": Cosmo,
+    "cosmo-flat": CosmoFlat,
 }
+
+# All that can be played without training first.
+BASELINES = tuple(name for name, kind in METHODS.items() if not kind.trained)
 
 # What a picture can show at once: one of each kind.
 FEATURED = (
@@ -142,5 +148,6 @@ def _arguments(spec: str, kind: type[Method], text: str) -> dict[str, Any]:
             raise InputError(f"method = {spec!r}: {name} = {value!r}: {reason}") from None
     for name, parameter in allowed.items():
         if parameter.default is parameter.empty and name not in arguments:
-            raise InputError(f"method = {spec!r}: parameter {name} is missing")
+            hint = f"; train one: cosmo train --method {spec} --out DIR" if kind.trained else ""
+            raise InputError(f"method = {spec!r}: parameter {name} is missing{hint}")
     return arguments

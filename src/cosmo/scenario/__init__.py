@@ -1,16 +1,18 @@
 """What the world is: immutable, validated scenarios, their presets and files."""
 
-from cosmo.scenario.files import dump, load, preset_names
+from cosmo.scenario.files import changed, dump, load, preset_names, scenario_from
 from cosmo.scenario.model import Scenario, per_link, per_node
 from cosmo.scenario.scales import en_state_scale, sn_state_scale
 
 __all__ = [
     "Scenario",
+    "changed",
     "dump",
     "en_state_scale",
     "load",
     "per_link",
     "per_node",
     "preset_names",
+    "scenario_from",
     "sn_state_scale",
 ]

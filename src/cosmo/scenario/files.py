@@ -21,9 +21,14 @@ def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario
     return _SCENARIOS.load(source, settings)
 
 
-def from_data(data: dict[str, Any]) -> Scenario:
+def scenario_from(data: dict[str, Any]) -> Scenario:
     """A scenario from what `Scenario.model_dump` gave."""
     return _SCENARIOS.validated(data)
+
+
+def changed(scenario: Scenario, settings: Iterable[str]) -> Scenario:
+    """The same with single fields set."""
+    return _SCENARIOS.validated(scenario.model_dump(), settings)
 
 
 def dump(scenario: Scenario) -> str:

@@ -1,0 +1,38 @@
+"""The JSON documents that `simulate` and `evaluate` print."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from cosmo.control import Simulation
+from cosmo.measure import Interval, fluid_bound, mean_bound
+from cosmo.scenario import Scenario
+
+
+def simulation_document(
+    scenario: Scenario, method_name: str, seed: int, result: Simulation, trace: Path | None
+) -> dict[str, object]:
+    """One method's episodes of one run."""
+    return {
+        "scenario": scenario.name,
+        "arrivals": None if trace else scenario.workload.arrivals,
+        "rate": None if trace else scenario.workload.rate,
+        "trace": None if trace is None else str(trace),
+        "method": method_name,
+        "seed": seed,
+        "episodes": len(result.episodes),
+        "metrics": metrics_document(result.metrics),
+        "bounds": None if trace else {"mean": mean_bound(scenario), "fluid": fluid_bound(scenario)},
+    }
+
+
+def metrics_document(metrics: Mapping[str, Interval]) -> dict[str, object]:
+    """Every metric with its interval; null where there is no number."""
+    return {
+        name: {"mean": _json_number(value.mean), "ci95": _json_number(value.ci95)}
+        for name, value in metrics.items()
+    }
+
+
+def _json_number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,107 @@
+"""`cosmo train`: the runs of a method that learns, stacked in one process."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cosmo.cli.console import compile_engine, notes
+from cosmo.cli.options import ArrivalsOption, RateOption, ScenarioOption, chosen_scenario
+from cosmo.errors import InputError
+
+TRAINING = "training."  # how the settings of training start; all others are the scenario's
+
+
+def train(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
+    method_name: Annotated[
+        str, typer.Option("--method", "-m", help="cosmo or cosmo-flat.")
+    ] = "cosmo",
+    scenario_name: ScenarioOption = "paper",
+    arrivals: ArrivalsOption = None,
+    rate: RateOption = None,
+    seeds: Annotated[str, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")] = "0,1,2",
+    training: Annotated[str, typer.Option(help="A preset of training, or a TOML file.")] = "paper",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Set a field of the scenario (workload.rate=220) or of training"
+            " (training.episodes=20). Repeatable.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where this training was interrupted.")
+    ] = False,
+) -> None:
+    """Train a method's two agents and keep the best networks of every run."""
+    from cosmo.learn import session  # JAX takes seconds to import
+    from cosmo.learn.config import load_config
+    from cosmo.learn.trainer import Run
+
+    of_training = [item for item in settings or [] if item.startswith(TRAINING)]
+    of_scenario = [item for item in settings or [] if not item.startswith(TRAINING)]
+    scenario = chosen_scenario(scenario_name, of_scenario, arrivals, rate)
+    config = load_config(training, [item.removeprefix(TRAINING) for item in of_training])
+    runs = [Run(scenario, seed) for seed in _seeds(seeds)]
+    session.config_of(method_name, config)
+    compile_engine()
+    load = f"{scenario.workload.arrivals}, {scenario.workload.rate:g} tasks/s"
+    title = f"{method_name} on {scenario.name} ({load}), {len(runs)} run(s)"
+    with _Progress(title, config.episodes) as told:
+        session.train(out, method_name, runs, config, resume, tensorboard=True, told=told)
+    notes.print(
+        f"trained {title}, {config.episodes} episodes; wrote {out}\n"
+        f"next: cosmo evaluate {out} --episodes 5",
+        soft_wrap=True,
+    )
+
+
+def _seeds(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts) or len(set(parts)) < len(parts):
+        raise InputError(f"--seeds = {text!r}: must be different whole numbers, as in 0,1,2")
+    return [int(part) for part in parts]
+
+
+class _Progress:
+    """A live line for people, a line every ten episodes for logs."""
+
+    def __init__(self, title: str, episodes: int) -> None:
+        self._episodes, self._first = episodes, True
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("episode {task.completed:.0f}/{task.total:.0f}  {task.fields[told]}"),
+            TimeRemainingColumn(),
+            console=notes,
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._bar.add_task(title, total=episodes, told="pretraining the encoder")
+
+    def __enter__(self) -> "_Progress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, episode: int, curves: Sequence[dict[str, float]]) -> None:
+        if not curves:
+            text = "" if episode == 0 else f"resumed after episode {episode}"
+        else:
+            mean = {
+                name: sum(curve[name] for curve in curves) / len(curves)
+                for name in ("reward", "success_rate", "epsilon", "update_cost_rate")
+            }
+            text = (
+                f"reward {mean['reward']:.0f}  success {mean['success_rate']:.3f}"
+                f"  ε {mean['epsilon']:.2f}  updates {mean['update_cost_rate']:.1f}/s"
+            )
+        self._bar.update(self._task, completed=episode, told=text)
+        if self._bar.disable and text and (episode % 10 == 0 or not curves):
+            notes.print(f"episode {episode}/{self._episodes}  {text}")

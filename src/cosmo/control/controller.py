@@ -1,0 +1,155 @@
+"""Trained controllers on disk: written by `cosmo.learn`, read and used with NumPy alone.
+
+A folder has `training.json` (what was trained, on what, how) and `agents.npz` (the parameters of
+every run's best networks: one array a layer, `en/fusion.w` with a leading axis of runs).
+"""
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control.learned import Agents, Learned
+from cosmo.control.method import Dispatcher, Method, Setting, Updater
+from cosmo.errors import InputError
+from cosmo.scenario import Scenario, scenario_from
+
+FORMAT = 1
+DESCRIPTION, AGENTS = "training.json", "agents.npz"
+
+
+@dataclass(frozen=True)
+class Controller:
+    """The trained agents of one or several runs."""
+
+    folder: Path
+    method: str
+    seeds: tuple[int, ...]
+    scenarios: tuple[Scenario, ...]  # what each run was trained on
+    agents: Agents  # a row a run
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse a scenario of another shape than the networks know."""
+        trained = self.scenarios[0].sn.count
+        if scenario.sn.count != trained:
+            raise InputError(
+                f"scenario = {scenario.name!r}: has {scenario.sn.count} SNs, but the controller in"
+                f" '{self.folder}' was trained with {trained}"
+            )
+
+    def run_of(self, seed: int) -> int:
+        """The run that was trained with this seed, or else the first."""
+        return self.seeds.index(seed) if seed in self.seeds else 0
+
+
+def load_controller(folder: str | Path) -> Controller:
+    """Read what `cosmo train` wrote."""
+    folder = Path(folder)
+    told = read_description(folder)
+    arrays = read_arrays(folder / AGENTS)
+    how = told["training"]
+    layers: dict[str, dict[str, NDArray[np.float32]]] = {"encoder": {}, "en": {}, "sn": {}}
+    for name, value in arrays.items():
+        part, _, layer = name.partition("/")
+        if part in layers:
+            layers[part][layer] = value
+    agents = Agents(
+        encoder=layers["encoder"] if how["encoder"]["semantic"] else None,
+        en=layers["en"],
+        sn=layers["sn"],
+        intervals_ms=tuple(how["sn"]["intervals_ms"]),
+        hierarchical=how["en"]["hierarchical"],
+        with_age=how["en"]["with_age"],
+    )
+    return Controller(
+        folder=folder,
+        method=told["method"],
+        seeds=tuple(run["seed"] for run in told["runs"]),
+        scenarios=tuple(scenario_from(run["scenario"]) for run in told["runs"]),
+        agents=agents,
+    )
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """What `training.json` says; refuses folders of others and of other formats."""
+    path = folder / DESCRIPTION
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"'{folder}': there is no trained controller (no {DESCRIPTION})") from None
+    except ValueError:
+        raise InputError(f"'{path}': is not JSON; the file is damaged") from None
+    if not isinstance(told, dict) or "format" not in told:
+        raise InputError(f"'{path}': was not written by cosmo train")
+    if told["format"] != FORMAT:
+        raise InputError(
+            f"'{path}': format {told['format']}, written by cosmo {told.get('version', '?')};"
+            f" this version reads format {FORMAT}"
+        )
+    return told
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an .npz file; nothing in it is ever executed."""
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise InputError(f"'{path}': is missing; the training has no checkpoint yet") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"'{path}': is damaged or cut short ({reason})") from None
+
+
+def named_layers(part: str, layers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """How the layers of a network are named in the file."""
+    return {f"{part}/{name}": np.ascontiguousarray(value) for name, value in layers.items()}
+
+
+class Trained(Method):
+    """A trained controller from a folder of `cosmo train`."""
+
+    trained = True
+    name = ""  # of the method that the folder must hold
+
+    def __init__(self, checkpoint: Path, run: int | None = None) -> None:
+        self._controller = load_controller(checkpoint)
+        if self.name and self._controller.method != self.name:
+            raise InputError(
+                f"checkpoint = '{checkpoint}': holds {self._controller.method}, not {self.name}"
+            )
+        seeds = self._controller.seeds
+        if run is not None and run not in seeds:
+            raise InputError(f"run = {run}: must be one of {', '.join(map(str, seeds))}")
+        self._run = run
+        self.carries = self._controller.agents.dimensions  # type: ignore[misc]
+
+    def _learned(self, setting: Setting) -> Learned:
+        self._controller.check(setting.scenario)
+        run = self._controller.run_of(setting.seed if self._run is None else self._run)
+        return Learned(self._controller.agents.of([run] * len(setting.episodes)))
+
+    def dispatcher(self, setting: Setting) -> Dispatcher:
+        """The EN agents."""
+        return self._learned(setting).dispatcher(setting)
+
+    def updater(self, setting: Setting) -> Updater:
+        """The SN agents."""
+        return self._learned(setting).updater(setting)
+
+
+class Cosmo(Trained):
+    """Two agents that learn from realised utility: semantic status, gate then route."""
+
+    name = "cosmo"
+
+
+class CosmoFlat(Trained):
+    """The ablation of `cosmo`: one flat head over the same three actions."""
+
+    name = "cosmo-flat"

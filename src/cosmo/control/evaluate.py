@@ -1,0 +1,55 @@
+"""Trained controllers put to the test: greedy episodes on workloads that training never saw."""
+
+from collections.abc import Sequence
+
+from cosmo.control.controller import Controller
+from cosmo.control.learned import Learned
+from cosmo.control.play import play
+from cosmo.control.simulate import ShareDone, Simulation
+from cosmo.errors import InputError
+from cosmo.measure import episode_metrics
+from cosmo.scenario import Scenario
+from cosmo.workload import Tasks, episode, from_tasks
+
+
+def evaluate(
+    controller: Controller,
+    episodes: int,
+    scenarios: Sequence[Scenario] | None = None,
+    tasks: Tasks | None = None,
+    share_done: ShareDone | None = None,
+) -> list[Simulation]:
+    """Every run on `episodes` episodes of its own seed (the workloads of `simulate --seed`).
+
+    `scenarios` are what each run is evaluated on, what it was trained on by default; with `tasks`
+    given, every episode has these very tasks. All runs play side by side.
+    """
+    where = controller.scenarios if scenarios is None else tuple(scenarios)
+    for scenario in where:
+        controller.check(scenario)
+    shapes = [scenario.model_dump(exclude={"workload"}) for scenario in where]
+    if any(shape != shapes[0] for shape in shapes):
+        raise InputError("runs can be evaluated together only where nothing but the load differs")
+    worlds, rows = [], []
+    for run, (seed, scenario) in enumerate(zip(controller.seeds, where, strict=True)):
+        for number in range(episodes):
+            rows.append(run)
+            worlds.append(
+                episode(scenario, seed, number)
+                if tasks is None
+                else from_tasks(scenario, tasks, seed, number)
+            )
+    total = sum(len(world.tasks) for world in worlds)
+
+    def report(generated: int) -> None:
+        if share_done is not None:
+            share_done(generated / max(total, 1))
+
+    method = Learned(controller.agents.of(rows))
+    outcomes = play(where[0], method, worlds, progress=report)
+    found = []
+    for run, scenario in enumerate(where):
+        own = outcomes[run * episodes : (run + 1) * episodes]
+        metrics = [episode_metrics(scenario, outcome, method.carries) for outcome in own]
+        found.append(Simulation(own, metrics))
+    return found

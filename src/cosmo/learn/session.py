@@ -1,0 +1,127 @@
+"""A training in a folder: started or resumed, with checkpoints and logs, to its end."""
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cosmo.control.controller import DESCRIPTION
+from cosmo.errors import InputError
+from cosmo.learn import checkpoint
+from cosmo.learn.config import TrainingConfig, config_with
+from cosmo.learn.trainer import Curve, Run, Trainer
+
+_CHECKPOINT_S = 10.0  # a killed training loses at most so much work, and an episode
+
+# Methods that are trained, and what they set in the training configuration.
+TRAINED: dict[str, tuple[str, ...]] = {
+    "cosmo": ("en.hierarchical=true",),
+    "cosmo-flat": ("en.hierarchical=false",),
+}
+
+Told = Callable[[int, Sequence[Curve]], None]  # (episodes done, curves of the last one)
+
+
+def config_of(method: str, config: TrainingConfig) -> TrainingConfig:
+    """The configuration with what makes the method."""
+    if method not in TRAINED:
+        raise InputError(
+            f"--method = {method!r}: cannot be trained; must be one of {', '.join(TRAINED)}"
+        )
+    return config_with(config, TRAINED[method])
+
+
+def train(
+    folder: Path,
+    method: str,
+    runs: Sequence[Run],
+    config: TrainingConfig,
+    resume: bool = False,
+    tensorboard: bool = False,
+    told: Told = lambda episode, curves: None,
+) -> None:
+    """Train `runs` to the end of `config`; interrupted, the same call with `resume` goes on.
+
+    A resumed training ends as if it had not been interrupted.
+    """
+    config = config_of(method, config)
+    runs = list(runs)
+    trainer = Trainer(runs, config)
+    curves = checkpoint.Curves(runs)
+    description = checkpoint.describe(method, runs, config)
+    if _prepared(folder, resume):
+        checkpoint.check_same(folder, description)
+    checkpoint.start(folder, description)
+    if not (resume and checkpoint.restore(folder, trainer, curves)):
+        trainer.pretrain()
+    log = _Log(folder / "tensorboard", runs) if tensorboard else None
+    try:
+        for number in range(len(curves)):
+            if log:
+                log.add(number + 1, curves)
+        told(trainer.episode, [])
+        saved = time.monotonic()
+        while trainer.episode < config.episodes:
+            now = trainer.train_episode()
+            curves.add(now)
+            if log:
+                log.add(trainer.episode, curves)
+            if time.monotonic() - saved > _CHECKPOINT_S:
+                checkpoint.save(folder, trainer, curves)
+                saved = time.monotonic()
+            told(trainer.episode, now)
+        checkpoint.save(folder, trainer, curves)
+    finally:
+        if log:
+            log.close()
+
+
+def _prepared(folder: Path, resume: bool) -> bool:
+    """Make the folder; whether there is a training in it to go on with."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        inside = any(folder.iterdir())
+    except OSError as error:
+        raise InputError(
+            f"--out = '{folder}': cannot be made a folder ({error.strerror})"
+        ) from None
+    if not inside:
+        return False
+    if not (folder / DESCRIPTION).exists():
+        raise InputError(f"--out = '{folder}': is not empty and has no training in it")
+    if not resume:
+        raise InputError(
+            f"--out = '{folder}': has a training in it; add --resume, or choose another folder"
+        )
+    return True
+
+
+class _Log:
+    """Curves for TensorBoard, a folder a run; written anew by a resumed training."""
+
+    def __init__(self, folder: Path, runs: Sequence[Run]) -> None:
+        from tensorboardX import SummaryWriter
+
+        shutil.rmtree(folder, ignore_errors=True)
+        self._writers = [
+            SummaryWriter(
+                str(
+                    folder / f"{run.scenario.workload.arrivals}-{run.scenario.workload.rate:g}"
+                    f"-seed{run.seed}"
+                ),
+                flush_secs=10,
+            )
+            for run in runs
+        ]
+
+    def add(self, episode: int, curves: checkpoint.Curves) -> None:
+        """One episode of every run."""
+        for writer, row in zip(self._writers, curves.episode(episode - 1), strict=True):
+            for name, value in zip(checkpoint.CURVE_COLUMNS, row, strict=True):
+                if value == value:  # not NaN
+                    writer.add_scalar(name, value, episode)
+
+    def close(self) -> None:
+        """Write out what is left."""
+        for writer in self._writers:
+            writer.close()
