@@ -17,6 +17,7 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/world.py
+	$(BIN)/python benchmarks/training.py
 
 # Measures again what the docs report.
 docs: .venv/ready

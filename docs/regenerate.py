@@ -1,100 +1,143 @@
-"""Writes the measured parts of the docs anew: `make docs` (some minutes).
+"""Writes the measured parts of the docs anew from two studies: `make docs` (about 15 minutes).
 
-A measured part of a page stands between `<!-- NAME -->` and `<!-- end -->`.
+`docs/data/` holds what the pages were made from: metrics and curves of the whole paper, and of all
+baselines in both worlds. A measured part of a page stands between
+`<!-- NAME -->` and `<!-- end -->`.
+
+    python docs/regenerate.py            # do the studies again, then write
+    python docs/regenerate.py --pages    # write from docs/data alone
 """
 
 import re
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 
 import polars
 
-from cosmo.control import BASELINES, FEATURED
-from cosmo.scenario import load
-from cosmo.study import Comparison, compare
-from cosmo.study.figures import success_figure
+from cosmo.study import LocalExecutor, Study, conduct, figures, load, load_plan, tables
+from cosmo.study.plan import Plan
+from cosmo.study.statistics import bounds, summarise, with_paper
+from cosmo.study.store import STUDY
+from cosmo.study.units import CURVES_FILE, METRICS_FILE
 
 DOCS = Path(__file__).parent
-PROCESSES = ("deterministic", "poisson")
-EPISODES = 15
+DATA = DOCS / "data"
+STUDIES = {
+    "paper": load_plan("paper"),
+    "baselines": load_plan("baselines"),
+    "baselines-shared-sn": load_plan("baselines", ['scenarios=["shared-sn"]']),
+}
+SHOWN = (
+    ("success_rate", "Success rate", 3),
+    ("decision_accuracy", "Decision accuracy", 3),
+    ("update_cost_rate", "Update cost (units/s)", 1),
+    ("decision_regret", "Decision regret", 3),
+)
 
 
-def comparison_on(source: str) -> Comparison:
-    """Every method at every load of interest."""
-    rates = load(source).workload.rates_of_interest
-    return compare(source, [], PROCESSES, rates, BASELINES, seed=0, episodes=EPISODES)
+def measure(name: str, plan: Plan) -> None:
+    """Carry a study out and keep its small data."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / name
+        print(f"{name} …", flush=True)
+        progress = conduct(plan, folder, LocalExecutor())
+        if progress.failed:
+            sys.exit(f"{name}: {progress.failed}")
+        (DATA / name).mkdir(parents=True, exist_ok=True)
+        for file in (STUDY, METRICS_FILE, CURVES_FILE):
+            if (folder / file).exists():
+                shutil.copy(folder / file, DATA / name / file)
 
 
-def fixed_policies(table: polars.DataFrame) -> str:
-    """The paper's five points beside ours."""
-    fixed = ("all-local", "all-offload", "local-until-full")
-    rows = table.filter(
-        polars.col("paper").is_not_null(), polars.col("method").is_in(fixed), metric="success_rate"
-    )
-    lines = [
-        f"| `{row['method']}` | {row['rate']:g} | {row['paper']:.3f} "
-        f"| {row['mean']:.3f} ± {row['ci95']:.3f} | {row['mean'] - row['paper']:+.3f} |"
-        for row in rows.sort("method", "rate").iter_rows(named=True)
-    ]
-    header = ["| method | tasks/s | paper | ours | difference |", "|---|---|---|---|---|"]
-    return "\n".join([*header, *lines])
-
-
-def update_costs(table: polars.DataFrame) -> str:
-    """The paper's update costs of the freshness baselines beside ours."""
-    rows = table.filter(polars.col("paper").is_not_null(), metric="update_cost_rate")
-    lines = [
-        f"| `{row['method']}` | {row['arrivals']} | {row['rate']:g} | {row['paper']:.2f} "
-        f"| {row['mean']:.2f} ± {row['ci95']:.2f} | {row['mean'] / row['paper'] - 1:+.0%} |"
-        for row in rows.sort("method", "arrivals", "rate").iter_rows(named=True)
-    ]
-    header = "| method | arrivals | tasks/s | paper | ours | difference |"
-    return "\n".join([header, "|---|---|---|---|---|---|", *lines])
-
-
-def matrix(table: polars.DataFrame, process: str, metric: str, digits: int) -> str:
-    """A row a method, a column a load; mean ± 95 % half-width."""
-    here = table.filter(arrivals=process, metric=metric)
-    rates = here["rate"].unique(maintain_order=True).to_list()
-    lines = ["| method | " + " | ".join(f"{rate:g}" for rate in rates) + " |"]
-    lines.append("|---" * (1 + len(rates)) + "|")
-    for (name,), rows in here.group_by("method", maintain_order=True):
-        cells = [
-            "–" if mean is None else f"{mean:.{digits}f} ± {half:.{digits}f}"
-            for mean, half in rows.select("mean", "ci95").iter_rows()
-        ]
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def all_metrics(table: polars.DataFrame) -> str:
+def all_metrics(summary: polars.DataFrame) -> str:
     """Success, accuracy, update cost and regret for both arrival processes."""
-    shown = (
-        ("success_rate", "Success rate", 3),
-        ("decision_accuracy", "Decision accuracy", 3),
-        ("update_cost_rate", "Update cost (units/s)", 1),
-        ("decision_regret", "Decision regret", 3),
-    )
     return "\n\n".join(
-        f"#### {title}, {process}\n\n{matrix(table, process, metric, digits)}"
-        for metric, title, digits in shown
-        for process in PROCESSES
+        f"#### {title}, {process}\n\n{tables.comparison(summary, process, metric, digits)}"
+        for metric, title, digits in SHOWN
+        for process in ("deterministic", "poisson")
     )
 
 
-def fill(page: str, name: str, text: str) -> None:
-    """Put a measured part into its place."""
+def made_from(study: Study) -> str:
+    """Versions and machine."""
+    versions = ", ".join(f"{name} {value}" for name, value in study.about["versions"].items())
+    return (
+        f"Measured with cosmo {study.about['version']} ({versions}) on {study.about['machine']};"
+        f" {len(study.plan.seeds)} runs, {study.plan.episodes} evaluation episodes each."
+    )
+
+
+def write(page: str, parts: dict[str, str]) -> None:
+    """Put texts between their marks."""
     path = DOCS / page
-    pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
-    before = path.read_text()
-    assert pattern.search(before), f"{page} has no place for {name}"
-    path.write_text(pattern.sub(lambda match: match[1] + "\n" + text + "\n" + match[2], before))
+    text = path.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
+        if not pattern.search(text):
+            sys.exit(f"{page}: no place for {name}")
+        text = pattern.sub(lambda found: f"{found[1]}{part}{found[2]}", text)  # noqa: B023
+    path.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Measure, then write the pages."""
+    if "--pages" not in sys.argv[1:]:
+        for name, plan in STUDIES.items():
+            measure(name, plan)
+    summaries = {}
+    for name in STUDIES:
+        study = load(DATA / name)
+        summaries[name] = with_paper(summarise(study.metrics), study.plan)
+    paper, images = load(DATA / "paper"), DOCS / "images"
+    summary, limits = summaries["paper"], bounds(paper.plan)
+    for stem, metric, *_ in (("success", "success_rate"), ("update-cost", "update_cost_rate")):
+        figures.metric_figure(summary, limits, metric, images / stem, formats=("png",))
+    figures.pareto_figure(summary, images / "pareto", formats=("png",))
+    figures.reward_figure(paper.curves, ["cosmo"], images / "reward", formats=("png",))
+    header = ["arrivals", "tasks/s", "method"]
+    processes = ["deterministic", "poisson"]
+    ablation, detailed = (
+        tables.markdown(
+            [*header, *(title for title, _, _ in columns)],
+            tables.ablation_rows(summary, columns, processes),
+        )
+        for columns in (tables.ABLATION, tables.ABLATION_DETAILED)
+    )
+    write(
+        "reproduction.md",
+        {
+            "made-from": made_from(paper),
+            "paper-against-ours": tables.paper_against_ours(summary),
+            "ablation": f"{ablation}\n\n{detailed}",
+            "gains": "\n\n".join(
+                f"{title}:\n\n{tables.gains_table(summary, 'cosmo', metric)}"
+                for title, metric in (
+                    ("Success rate", "success_rate"),
+                    ("Decision accuracy", "decision_accuracy"),
+                )
+            ),
+            "t90": tables.stabilisation_table(paper.curves),
+            "all-loads": all_metrics(summary),
+        },
+    )
+    write(
+        "baselines.md",
+        {
+            "paper": all_metrics(summaries["baselines"]),
+            "shared-sn": all_metrics(summaries["baselines-shared-sn"]),
+        },
+    )
+    limits = bounds(load(DATA / "baselines-shared-sn").plan)
+    figures.metric_figure(
+        summaries["baselines-shared-sn"],
+        limits,
+        "success_rate",
+        images / "shared-sn",
+        formats=("png",),
+    )
 
 
 if __name__ == "__main__":
-    paper, shared = comparison_on("paper"), comparison_on("shared-sn")
-    success_figure(paper, DOCS / "images" / "success.png", FEATURED)
-    success_figure(shared, DOCS / "images" / "shared-sn.png", FEATURED)
-    fill("reproduction.md", "fixed-policies", fixed_policies(paper.table))
-    fill("reproduction.md", "update-costs", update_costs(paper.table))
-    fill("baselines.md", "paper", all_metrics(paper.table))
-    fill("baselines.md", "shared-sn", all_metrics(shared.table))
+    main()

@@ -185,15 +185,22 @@ def _suggestion(top: type[BaseModel], keys: list[str]) -> str:
 
 
 def _toml_lines(table: Mapping[str, Any], prefix: str) -> list[str]:
-    lines = [
-        f"{key} = {_toml_value(value)}"
-        for key, value in table.items()
-        if not isinstance(value, Mapping)
-    ]
-    for key, value in table.items():
-        if isinstance(value, Mapping):
+    known = {key: value for key, value in table.items() if value is not None}
+    groups = {key: value for key, value in known.items() if isinstance(value, Mapping)}
+    lists = {
+        key: value
+        for key, value in known.items()
+        if isinstance(value, tuple | list) and value and isinstance(value[0], Mapping)
+    }
+    plain = {key: value for key, value in known.items() if key not in groups | lists}
+    lines = [f"{key} = {_toml_value(value)}" for key, value in plain.items()]
+    for key, value in groups.items():
+        name = f"{prefix}{key}"
+        lines += ["", f"[{name}]", *_toml_lines(value, prefix=f"{name}.")]
+    for key, items in lists.items():
+        for item in items:
             name = f"{prefix}{key}"
-            lines += ["", f"[{name}]", *_toml_lines(value, prefix=f"{name}.")]
+            lines += ["", f"[[{name}]]", *_toml_lines(item, prefix=f"{name}.")]
     return lines
 
 

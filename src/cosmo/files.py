@@ -1,5 +1,6 @@
 """Files that are either whole or not there: written under another name, then renamed."""
 
+import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -44,8 +45,10 @@ def table_format(path: Path) -> str:
 def write_table(path: Path, table: polars.DataFrame) -> None:
     """Write a table as CSV or Parquet, by suffix."""
     kind = table_format(path)
+    content = io.BytesIO()  # written by ourselves: Polars does not tell why a disk refuses
+    if kind == "csv":
+        table.write_csv(content)
+    else:
+        table.write_parquet(content)
     with whole_file(path) as temporary:
-        if kind == "csv":
-            table.write_csv(temporary)
-        else:
-            table.write_parquet(temporary)
+        temporary.write_bytes(content.getbuffer())

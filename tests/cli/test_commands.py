@@ -7,7 +7,6 @@ import pytest
 
 from columns import METRIC_NAMES, TASK_COLUMNS
 from cosmo import METHODS, preset_names
-from cosmo.control import BASELINES
 
 
 def test_simulate_prints_a_table(cosmo):
@@ -160,26 +159,6 @@ def test_an_existing_file_survives_a_failed_run(cosmo, tmp_path):
     assert "line 2: deadline_ms = -5" in err
     assert path.read_text() == "mine"
     assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_run_compares_all_methods_and_writes_table_and_figure(cosmo, tmp_path):
-    out = tmp_path / "results"
-    code, shown, err = cosmo(
-        "run", "--episodes", "1", "--out", out, "--set", "workload.rates_of_interest=[120, 320]"
-    )
-    assert code == 0
-    table = polars.read_csv(out / "metrics.csv")
-    assert set(table["method"]) == set(BASELINES)
-    assert set(table["rate"]) == {120.0, 320.0}
-    points = table.filter(polars.col("paper").is_not_null(), metric="success_rate")
-    assert len(points) == 6  # five of fixed policies and one of aov-gap
-    assert "(0.405)" in shown
-    assert (out / "success.png").read_bytes().startswith(b"\x89PNG")
-    assert "success.png" in err
-    (tmp_path / "file").write_text("")
-    code, _, err = cosmo("run", "--episodes", "1", "--out", tmp_path / "file")
-    assert code == 2
-    assert "cannot be made a folder" in err
 
 
 def test_no_command_shows_help(cosmo):

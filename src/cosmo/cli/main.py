@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import cosmo
-from cosmo.cli import evaluate, methods, run, scenario, simulate, train, workload
+from cosmo.cli import evaluate, methods, report, run, scenario, simulate, study, train, workload
 from cosmo.errors import InputError
 
 _INTERRUPTED = 130
@@ -17,12 +17,15 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
 app.command("run")(run.run)
 app.command("simulate")(simulate.simulate)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
 app.command("workload")(workload.workload)
 app.command("methods")(methods.methods)
+app.add_typer(study.app, name="study")
 app.add_typer(scenario.app, name="scenario")
 
 

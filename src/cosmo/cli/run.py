@@ -1,4 +1,4 @@
-"""`cosmo run`: the main job. Every method on equal workloads, over all loads of interest."""
+"""`cosmo run`: the main job. Train CoSMO at one load and compare it with every baseline."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,64 +8,88 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from cosmo.cli.console import compile_engine, notes, number, progress
-from cosmo.cli.options import EpisodesOption, ScenarioOption, SeedOption, SetOption, check_run
-from cosmo.control import BASELINES, FEATURED
-from cosmo.errors import InputError
-from cosmo.files import write_table
-from cosmo.scenario import load
-from cosmo.study import Comparison, compare
-from cosmo.study.figures import success_figure
+from cosmo.cli.console import notes
+from cosmo.cli.options import ScenarioOption, SetOption
+from cosmo.cli.study import WorkersOption, chosen_executor, conducted
+from cosmo.cli.train import TRAINING, seeds_from
+from cosmo.control import BASELINES
+from cosmo.measure import METRICS
+
+_WITH_INTERVAL = ("success_rate", "decision_accuracy")
+_SHOWN = ("success_rate", "decision_accuracy", "update_cost_rate", "fp_rate", "decision_regret")
 
 
 def run(
     scenario_name: ScenarioOption = "paper",
+    arrivals: Annotated[
+        str, typer.Option(help="Arrival processes, separated by commas.")
+    ] = "deterministic,poisson",
+    rate: Annotated[float, typer.Option(help="Tasks/s in each cell.")] = 320.0,
     settings: SetOption = None,
-    seed: SeedOption = 0,
-    episodes: EpisodesOption = 5,
+    seeds: Annotated[str, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")] = "0,1,2",
+    episodes: Annotated[int, typer.Option(help="Evaluation episodes of each run.")] = 5,
+    workers: WorkersOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
         "cosmo-run"
     ),
 ) -> None:
-    """Compare every method at every load of interest, and write the table and the figure."""
-    scenario = load(scenario_name, settings or [])
-    check_run(seed, episodes)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out = '{out}': cannot be made a folder ({error.strerror})") from None
-    compile_engine()
-    with progress(f"{scenario.name}: {len(BASELINES)} methods") as share_done:
-        comparison = compare(
-            scenario_name,
-            settings or [],
-            arrivals=("deterministic", "poisson"),
-            rates=scenario.workload.rates_of_interest,
-            methods=BASELINES,
-            seed=seed,
-            episodes=episodes,
-            share_done=share_done,
+    """Train cosmo at one load, compare it with every baseline on equal workloads, report."""
+    from cosmo.study import load, plan_checked
+    from cosmo.study.report import write_report
+
+    chosen = settings or []
+    plan = plan_checked(
+        {
+            "name": "run",
+            "description": f"CoSMO and every baseline at {rate:g} tasks/s",
+            "scenarios": [scenario_name],
+            "settings": [item for item in chosen if not item.startswith(TRAINING)],
+            "arrivals": [name.strip() for name in arrivals.split(",")],
+            "rates": [rate],
+            "seeds": seeds_from(seeds),
+            "episodes": episodes,
+            "training": {
+                "settings": [
+                    item.removeprefix(TRAINING) for item in chosen if item.startswith(TRAINING)
+                ]
+            },
+            "compare": [{"methods": ["cosmo", *BASELINES]}],
+        }
+    )
+    conducted(plan, out, chosen_executor("local", workers, None))
+    study = load(out)
+    written = write_report(study, out / "report")
+    _print_tables(study)
+    notes.print(f"metrics: {out / 'metrics.parquet'}\nopen {written.page}", soft_wrap=True)
+
+
+def _print_tables(study) -> None:  # type: ignore[no-untyped-def]
+    """A row a method, best first; the paper's own numbers in brackets."""
+    from cosmo.study.statistics import summarise, with_paper
+
+    summary = with_paper(summarise(study.metrics), study.plan)
+    for process in summary["arrivals"].unique(maintain_order=True):
+        here = summary.filter(arrivals=process)
+        title = (
+            f"{here['scenario'][0]}, {process}, {here['rate'][0]:g} tasks/s (paper's in brackets)"
         )
-    write_table(out / "metrics.csv", comparison.table)
-    success_figure(comparison, out / "success.png", FEATURED)
-    for process in ("deterministic", "poisson"):
-        Console().print(_table(comparison, process))
-    notes.print(f"wrote {out / 'metrics.csv'} and {out / 'success.png'}", soft_wrap=True)
-
-
-def _table(comparison: Comparison, process: str) -> Table:
-    """Success rates, a row a method and a column a load; the paper's own in brackets."""
-    title = f"{comparison.scenario.name}, {process} arrivals: success rate (paper) by tasks/s"
-    here = comparison.table.filter(arrivals=process, metric="success_rate")
-    rates = here["rate"].unique(maintain_order=True)
-    table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE)
-    table.add_column("method", min_width=22, no_wrap=True)
-    for rate in rates:
-        table.add_column(f"{rate:g}", justify="right")
-    for (name,), rows in here.group_by("method", maintain_order=True):
-        cells = [
-            number(mean) + ("" if paper is None else f"\n({paper:.3f})")
-            for mean, paper in rows.select("mean", "paper").iter_rows()
-        ]
-        table.add_row(str(name), *cells)
-    return table
+        table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE)
+        table.add_column("method", min_width=22, no_wrap=True)
+        for metric in _SHOWN:
+            title = metric.replace("_rate", "").replace("decision_", "").replace("_", " ")
+            table.add_column(title, justify="right", no_wrap=True)
+        order = here.filter(metric="success_rate").sort("mean", descending=True)["method"]
+        for name in order:
+            cells = []
+            for metric in _SHOWN:
+                row = here.filter(method=name, metric=metric).row(0, named=True)
+                digits = 1 if "cost" in metric else 3
+                text = "–" if row["mean"] is None else f"{row['mean']:.{digits}f}"
+                if row["ci95"] is not None and metric in _WITH_INTERVAL:
+                    text += f" ± {row['ci95']:.{digits}f}"
+                if row["paper"] is not None:
+                    text += f"\n({row['paper']:.{digits}f})"
+                cells.append(text)
+            table.add_row(name, *cells)
+        Console().print(table)
+    assert set(_SHOWN) <= set(METRICS)

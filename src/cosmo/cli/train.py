@@ -46,7 +46,7 @@ def train(
     of_scenario = [item for item in settings or [] if not item.startswith(TRAINING)]
     scenario = chosen_scenario(scenario_name, of_scenario, arrivals, rate)
     config = load_config(training, [item.removeprefix(TRAINING) for item in of_training])
-    runs = [Run(scenario, seed) for seed in _seeds(seeds)]
+    runs = [Run(scenario, seed) for seed in seeds_from(seeds)]
     session.config_of(method_name, config)
     compile_engine()
     load = f"{scenario.workload.arrivals}, {scenario.workload.rate:g} tasks/s"
@@ -60,7 +60,8 @@ def train(
     )
 
 
-def _seeds(text: str) -> list[int]:
+def seeds_from(text: str) -> list[int]:
+    """Of an option."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts) or len(set(parts)) < len(parts):
         raise InputError(f"--seeds = {text!r}: must be different whole numbers, as in 0,1,2")

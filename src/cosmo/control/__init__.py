@@ -14,7 +14,7 @@ from cosmo.control.method import (
 )
 from cosmo.control.play import play
 from cosmo.control.registry import BASELINES, FEATURED, METHODS, method
-from cosmo.control.simulate import Simulation, simulate
+from cosmo.control.simulate import Simulation, simulate, simulate_runs
 
 __all__ = [
     "BASELINES",
@@ -35,4 +35,5 @@ __all__ = [
     "method",
     "play",
     "simulate",
+    "simulate_runs",
 ]

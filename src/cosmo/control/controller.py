@@ -42,9 +42,11 @@ class Controller:
                 f" '{self.folder}' was trained with {trained}"
             )
 
-    def run_of(self, seed: int) -> int:
-        """The run that was trained with this seed, or else the first."""
-        return self.seeds.index(seed) if seed in self.seeds else 0
+    def run_of(self, seed: int, scenario: Scenario) -> int:
+        """The run that was trained with this seed, at best at this load, or else the first."""
+        same = [run for run, own in enumerate(self.seeds) if own == seed] or [0]
+        load = scenario.workload
+        return next((run for run in same if self.scenarios[run].workload == load), same[0])
 
 
 def load_controller(folder: str | Path) -> Controller:
@@ -131,8 +133,11 @@ class Trained(Method):
 
     def _learned(self, setting: Setting) -> Learned:
         self._controller.check(setting.scenario)
-        run = self._controller.run_of(setting.seed if self._run is None else self._run)
-        return Learned(self._controller.agents.of([run] * len(setting.episodes)))
+        runs = [
+            self._controller.run_of(seed if self._run is None else self._run, setting.scenario)
+            for seed in setting.seeds
+        ]
+        return Learned(self._controller.agents.of(runs))
 
     def dispatcher(self, setting: Setting) -> Dispatcher:
         """The EN agents."""

@@ -151,6 +151,10 @@ class LearnedDispatcher:
 
     would_decide = decide
 
+    def values(self, tasks: DispatchObservation) -> Floats:
+        """Q of [local, SN 1, …, reject], for people who want to look."""
+        return self.agents.en_values(tasks.world, *self.observe_inputs(tasks))
+
 
 class LearnedUpdater:
     """Greedy SN agents, each with its memory."""

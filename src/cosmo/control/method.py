@@ -48,14 +48,17 @@ class Setting:
     """Where a method is put to work: a scenario and a batch of worlds, one an episode."""
 
     scenario: Scenario
-    seed: int
+    seeds: Sequence[int]  # of the runs, one a world
     episodes: Sequence[int]  # numbers in the run, one a world
     rate: float  # mean tasks a second at an EN
     window_ms: float
 
     def random(self, purpose: Purpose) -> list[np.random.Generator]:
         """A stream of random numbers for each world, its own (R26)."""
-        return [stream(self.seed, purpose, episode) for episode in self.episodes]
+        return [
+            stream(seed, purpose, episode)
+            for seed, episode in zip(self.seeds, self.episodes, strict=True)
+        ]
 
 
 class Method:

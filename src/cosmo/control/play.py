@@ -18,18 +18,18 @@ def play(
     scenario: Scenario,
     method: Method,
     episodes: Sequence[Episode],
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     numbers: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> list[Outcome]:
     """Play episodes side by side with one method.
 
-    `numbers` are the episodes' numbers in their run (0, 1, … by default): together with the seed
-    they determine the method's own random draws.
+    `numbers` are the episodes' numbers in their run (0, 1, … by default): together with the seed,
+    which may differ from world to world, they determine the method's own random draws.
     """
     setting = Setting(
         scenario,
-        seed,
+        [seed] * len(episodes) if isinstance(seed, int) else seed,
         range(len(episodes)) if numbers is None else numbers,
         rate=episodes[0].rate / scenario.en.count,
         window_ms=episodes[0].window_ms,

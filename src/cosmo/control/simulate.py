@@ -1,6 +1,6 @@
 """One method on one scenario: episodes, outcomes, metrics."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cosmo.control.method import Method
@@ -38,23 +38,41 @@ def simulate(
     share_done: ShareDone | None = None,
 ) -> Simulation:
     """Play `episodes` episodes of run `seed`; with `tasks` given, each has these very tasks."""
+    [found] = simulate_runs(scenario, method, [seed], episodes, tasks, share_done)
+    return found
+
+
+def simulate_runs(
+    scenario: Scenario,
+    method: Method,
+    seeds: Sequence[int],
+    episodes: int,
+    tasks: Tasks | None = None,
+    share_done: ShareDone | None = None,
+) -> list[Simulation]:
+    """The same for several runs, side by side."""
+    worlds = [(seed, number) for seed in seeds for number in range(episodes)]
     outcomes: list[Outcome] = []
-    for first in range(0, episodes, _SIDE_BY_SIDE):
-        numbers = range(first, min(first + _SIDE_BY_SIDE, episodes))
+    for first in range(0, len(worlds), _SIDE_BY_SIDE):
+        here = worlds[first : first + _SIDE_BY_SIDE]
         batch = [
             episode(scenario, seed, number)
             if tasks is None
             else from_tasks(scenario, tasks, seed, number)
-            for number in numbers
+            for seed, number in here
         ]
         total = sum(len(each.tasks) for each in batch)
 
         def report(generated: int, done: int = first, size: int = len(batch), total: int = total):  # type: ignore[no-untyped-def]
             if share_done is not None:
-                share_done((done + size * generated / max(total, 1)) / episodes)
+                share_done((done + size * generated / max(total, 1)) / len(worlds))
 
-        outcomes += play(scenario, method, batch, seed, numbers, report)
+        own_seeds, numbers = [seed for seed, _ in here], [number for _, number in here]
+        outcomes += play(scenario, method, batch, own_seeds, numbers, report)
     if share_done is not None:
         share_done(1.0)
     metrics = [episode_metrics(scenario, outcome, method.carries) for outcome in outcomes]
-    return Simulation(outcomes, metrics)
+    return [
+        Simulation(outcomes[first : first + episodes], metrics[first : first + episodes])
+        for first in range(0, len(worlds), episodes)
+    ]

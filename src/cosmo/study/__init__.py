@@ -1,6 +1,21 @@
-"""Comparisons of methods, and their figures."""
+"""Studies: plans, their execution, their results, and what is made of them."""
 
-from cosmo.study.comparison import Comparison, compare
+from cosmo.study.conduct import Progress, conduct, progress_of
+from cosmo.study.plan import Plan, load_plan, plan_checked, plan_names
+from cosmo.study.pool import LocalExecutor
 from cosmo.study.reported import reported
+from cosmo.study.store import Study, load
 
-__all__ = ["Comparison", "compare", "reported"]
+__all__ = [
+    "LocalExecutor",
+    "Plan",
+    "Progress",
+    "Study",
+    "conduct",
+    "load",
+    "load_plan",
+    "plan_checked",
+    "plan_names",
+    "progress_of",
+    "reported",
+]

@@ -1,48 +1,164 @@
-"""Figures of a comparison."""
+"""Figures of a study in the paper's form: deterministic and Poisson side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import polars
 
 from cosmo.files import whole_file
-from cosmo.study.comparison import Comparison
+from cosmo.study.statistics import smoothed
+from cosmo.study.style import METRIC_TITLES, colour, mark
+
+FORMATS = ("pdf", "svg", "png")
+Panel = Any  # matplotlib's Axes
 
 
-def success_figure(comparison: Comparison, path: Path, methods: Sequence[str]) -> None:
-    """Success rate over the load, with intervals, the paper's points and both bounds, as PNG."""
+def _figure(
+    processes: list[str],
+    draw: Callable[[Panel, str], None],
+    label: str,
+    path: Path,
+    formats: tuple[str, ...],
+) -> list[Path]:
+    """One panel for each arrival process, one legend below, in three formats."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    processes = comparison.table["arrivals"].unique(maintain_order=True).to_list()
-    figure, panels = pyplot.subplots(
-        1, len(processes), figsize=(4.6 * len(processes), 3.8), sharey=True, squeeze=False
-    )
-    for panel, process in zip(panels[0], processes, strict=True):
-        here = comparison.table.filter(
-            polars.col("method").is_in(methods), arrivals=process, metric="success_rate"
+    settings: Any = {"svg.hashsalt": "cosmo", "font.size": 9, "axes.grid": True, "grid.alpha": 0.25}
+    with pyplot.rc_context(settings):
+        figure, panels = pyplot.subplots(
+            1, len(processes), figsize=(4.4 * len(processes), 3.9), sharey=True, squeeze=False
         )
-        for name, rows in here.group_by("method", maintain_order=True):
-            line = panel.errorbar(
-                rows["rate"], rows["mean"], yerr=rows["ci95"], marker="o", ms=3, capsize=2,
-                label=name[0],
+        for panel, process in zip(panels[0], processes, strict=True):
+            draw(panel, process)
+            panel.set_title(process)
+        panels[0][0].set_ylabel(label)
+        entries: dict[str, Any] = {}
+        for panel in panels[0]:
+            for handle, name in zip(*panel.get_legend_handles_labels(), strict=True):
+                entries.setdefault(name, handle)
+        figure.legend(
+            list(entries.values()), list(entries), loc="outside lower center", ncols=4,
+            fontsize=8, frameon=False,
+        )  # fmt: skip
+        figure.set_layout_engine("constrained")
+        written = []
+        for kind in formats:
+            target = path.with_suffix(f".{kind}")
+            # No date: the same study gives the same bytes.
+            dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+            with whole_file(target) as temporary:
+                figure.savefig(temporary, format=kind, dpi=150, metadata=dates[kind])
+            written.append(target)
+        pyplot.close(figure)
+    return written
+
+
+def metric_figure(
+    summary: polars.DataFrame,
+    bounds: polars.DataFrame,
+    metric: str,
+    path: Path,
+    methods: Iterable[str] | None = None,
+    formats: tuple[str, ...] = FORMATS,
+) -> list[Path]:
+    """A metric over the load: means with 95 % intervals, the paper's points as crosses."""
+    here = summary.filter(polars.col("mean").is_not_null(), metric=metric)
+    if methods is not None:
+        here = here.filter(polars.col("method").is_in(list(methods)))
+    processes = here["arrivals"].unique(maintain_order=True).to_list()
+
+    def draw(panel: Panel, process: str) -> None:
+        rates: set[float] = set()
+        for (name,), rows in here.filter(arrivals=process).group_by("method", maintain_order=True):
+            rows = rows.sort("rate")
+            rates |= set(rows["rate"])
+            panel.errorbar(
+                rows["rate"], rows["mean"], yerr=rows["ci95"].fill_null(0.0), label=name,
+                color=colour(str(name)), marker=mark(str(name)), ms=4, lw=1.4, capsize=2,
             )  # fmt: skip
-            points = rows.filter(polars.col("paper").is_not_null())
-            panel.plot(points["rate"], points["paper"], "x", color=line[0].get_color(), ms=8)
-        bounds = comparison.bounds.filter(arrivals=process)
-        panel.plot(bounds["rate"], bounds["fluid"], "k--", lw=1, label="fluid bound")
-        panel.plot(bounds["rate"], bounds["mean"], "k:", lw=1, label="µ*/rate")
-        rates = bounds["rate"].to_list()
-        labels = [f"{rate:g}" for rate in rates]
-        panel.set(title=process, xlabel="tasks/s in each cell", ylim=(0, 1.03))
-        panel.set_xticks(rates, labels)
-    panels[0][0].set_ylabel("success rate")
-    panels[0][0].plot([], [], "kx", ms=8, label="paper")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
-    figure.set_layout_engine("constrained")
-    with whole_file(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=150)
-    pyplot.close(figure)
+            paper = rows.filter(polars.col("paper").is_not_null())
+            panel.plot(paper["rate"], paper["paper"], "x", color=colour(str(name)), ms=8, mew=1.5)
+        if here["paper"].is_not_null().any():
+            panel.plot([], [], "kx", ms=7, label="paper")
+        if metric == "success_rate":
+            own = bounds.filter(arrivals=process).sort("rate")
+            panel.plot(own["rate"], own["fluid_bound"], "k--", lw=1, label="fluid bound")
+            panel.plot(own["rate"], own["mean_bound"], "k:", lw=1, label="µ*/rate")
+        if metric == "update_cost_rate":
+            panel.set_yscale("symlog", linthresh=1.0)
+            panel.set_ylim(bottom=0)
+        else:
+            panel.set_ylim(0, 1.03)
+        panel.set_xlabel("tasks/s in each cell")
+        panel.set_xticks(sorted(rates), [f"{rate:g}" for rate in sorted(rates)])
+
+    return _figure(processes, draw, METRIC_TITLES.get(metric, metric), path, formats)
+
+
+def reward_figure(
+    curves: polars.DataFrame,
+    methods: list[str],
+    path: Path,
+    formats: tuple[str, ...] = FORMATS,
+) -> list[Path]:
+    """Five-episode moving averages of the training reward: mean and range over runs."""
+    import matplotlib
+
+    here = curves.filter(polars.col("method").is_in(methods))
+    processes = here["arrivals"].unique(maintain_order=True).to_list()
+    rates = sorted(here["rate"].unique())
+    shades = matplotlib.colormaps["viridis"].resampled(max(len(rates), 2))
+    styles = dict(zip(methods, ("-", "--", ":"), strict=False))
+
+    def draw(panel: Panel, process: str) -> None:
+        for (name, rate), rows in here.filter(arrivals=process).group_by(
+            ["method", "rate"], maintain_order=True
+        ):
+            runs = [
+                smoothed(run.sort("episode")["reward"].to_list())
+                for _, run in rows.group_by("seed", maintain_order=True)
+            ]
+            table = polars.DataFrame({str(k): run for k, run in enumerate(runs)})
+            mean = table.mean_horizontal()
+            low, high = table.min_horizontal(), table.max_horizontal()
+            episodes = range(1, len(mean) + 1)
+            shade = shades(rates.index(rate))
+            label = f"{rate:g}" if len(methods) == 1 else f"{name}, {rate:g}"
+            panel.plot(episodes, mean, styles[str(name)], color=shade, lw=1.4, label=label)
+            panel.fill_between(episodes, low, high, color=shade, alpha=0.12, lw=0)
+        panel.set_xlabel("training episode")
+
+    return _figure(processes, draw, "training reward (5-episode mean)", path, formats)
+
+
+def pareto_figure(
+    summary: polars.DataFrame, path: Path, formats: tuple[str, ...] = FORMATS
+) -> list[Path]:
+    """Success against update cost: every method at every load; larger marks, higher loads."""
+    wide = summary.filter(polars.col("metric").is_in(["success_rate", "update_cost_rate"])).pivot(
+        "metric", index=["arrivals", "rate", "method"], values="mean"
+    )
+    processes = wide["arrivals"].unique(maintain_order=True).to_list()
+    rates = sorted(wide["rate"].unique())
+
+    def draw(panel: Panel, process: str) -> None:
+        for (name,), rows in wide.filter(arrivals=process).group_by("method", maintain_order=True):
+            rows = rows.sort("rate")
+            sizes = [12 + 10 * rates.index(rate) for rate in rows["rate"]]
+            panel.plot(
+                rows["update_cost_rate"], rows["success_rate"], color=colour(str(name)), lw=0.7
+            )
+            panel.scatter(
+                rows["update_cost_rate"], rows["success_rate"], s=sizes, label=name,
+                color=colour(str(name)), marker=mark(str(name)), zorder=3,
+            )  # fmt: skip
+        panel.set_xscale("symlog", linthresh=1.0)
+        panel.set_xlim(left=-0.1)
+        panel.set_ylim(0, 1.03)
+        panel.set_xlabel("update cost (units/s)")
+
+    return _figure(processes, draw, "success rate", path, formats)

@@ -1,0 +1,27 @@
+"""`cosmo report`: figures, tables and one HTML file from a study."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosmo.cli.console import compile_engine, notes
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="The study's folder.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to write (default: FOLDER/report).")
+    ] = None,
+) -> None:
+    """Write the figures, the tables and report.html of a study."""
+    from cosmo.study import load
+    from cosmo.study.report import write_report
+
+    study = load(folder)
+    compile_engine()
+    written = write_report(study, out or folder / "report")
+    notes.print(
+        f"wrote {len(written.figures)} figures, {len(written.tables)} tables\nopen {written.page}",
+        soft_wrap=True,
+    )

@@ -1,0 +1,183 @@
+"""`cosmo study`: whole plans, carried out by local processes or a cluster."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from cosmo.cli.console import compile_engine, notes
+from cosmo.cli.options import JsonOption
+from cosmo.errors import InputError
+
+app = typer.Typer(help="Run and look at studies.", no_args_is_help=True)
+
+PlanArgument = Annotated[str, typer.Argument(help="A preset's name or a TOML file.")]
+FolderArgument = Annotated[Path, typer.Argument(help="The study's folder.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(help="Processes to use (default: as many as cores).")
+]
+
+
+@app.command("list")
+def list_plans(as_json: JsonOption = False) -> None:
+    """The plans that come with the package."""
+    from cosmo.study import load_plan, plan_names
+
+    plans = [load_plan(name) for name in plan_names()]
+    if as_json:
+        rows = [{"plan": plan.name, "description": plan.description} for plan in plans]
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    table = Table("plan", "what it compares", "units", box=None, pad_edge=False)
+    for plan in plans:
+        table.add_row(plan.name, plan.description, str(len(plan.units())))
+    Console().print(table)
+
+
+@app.command("show")
+def show(plan_name: PlanArgument) -> None:
+    """A plan as a complete TOML file, to start your own from."""
+    from cosmo.documents import dump
+    from cosmo.study import load_plan
+
+    typer.echo(dump(load_plan(plan_name)))
+
+
+@app.command("status")
+def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
+    """How far a study is."""
+    from cosmo.study import progress_of
+    from cosmo.study.plan import plan_from
+    from cosmo.study.store import read_about
+
+    plan = plan_from(read_about(folder)["plan"])
+    progress = progress_of(folder, plan)
+    if as_json:
+        document = {
+            "plan": plan.name,
+            "units": len(progress.units),
+            "finished": progress.done,
+            "left": [name for name, share in progress.share.items() if share < 1.0],
+        }
+        typer.echo(json.dumps(document, indent=2))
+        return
+    Console().print(
+        f"{plan.name} in {folder}: {progress.done} of {len(progress.units)} units finished,"
+        f" {progress.total:.0%} of the work",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@app.command("run")
+def run(
+    plan_name: PlanArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Set a field of the plan. Repeatable.")
+    ] = None,
+    workers: WorkersOption = None,
+    executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of a Ray cluster; without it, one is started here.")
+    ] = None,
+) -> None:
+    """Carry out a plan; what is finished in the folder already is not done again."""
+    from cosmo.study import load_plan
+
+    plan = load_plan(plan_name, settings or [])
+    conducted(plan, out, chosen_executor(executor, workers, address))
+    notes.print(f"next: cosmo report {out}", soft_wrap=True)
+
+
+def chosen_executor(name: str, workers: int | None, address: str | None):  # type: ignore[no-untyped-def]
+    """Local processes or Ray."""
+    from cosmo.study import LocalExecutor
+
+    if workers is not None and workers < 1:
+        raise InputError(f"--workers = {workers}: must be 1 or greater")
+    if name == "local":
+        if address is not None:
+            raise InputError("--address: only with --executor ray")
+        return LocalExecutor(workers)
+    if name == "ray":
+        from cosmo.study.ray_cluster import RayExecutor
+
+        return RayExecutor(address, workers)
+    raise InputError(f"--executor = {name!r}: must be local or ray")
+
+
+def conducted(plan, out: Path, executor) -> None:  # type: ignore[no-untyped-def]
+    """Carry out a plan with progress for people; failures end it with exit code 1."""
+    from cosmo.study import conduct
+
+    compile_engine()
+    start = time.monotonic()
+    with _Show(plan.name) as told:
+        progress = conduct(plan, out, executor, told)
+    for name, cause in progress.failed.items():
+        notes.print(f"failed: {name}: {cause}", soft_wrap=True)
+    notes.print(
+        f"{plan.name}: {progress.done} of {len(progress.units)} units finished"
+        f" in {_clock(time.monotonic() - start)}; wrote {out}",
+        soft_wrap=True,
+    )
+    if progress.failed:
+        raise typer.Exit(1)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+class _Show:
+    """A bar for the whole and one for every unit at work; a line now and then for logs."""
+
+    def __init__(self, title: str) -> None:
+        self._title, self._start, self._next = title, time.monotonic(), 0.0
+        self._first: float | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.percentage:>3.0f} %  {task.fields[told]}"),
+            console=notes,
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._whole = self._bars.add_task(title, total=1.0, told="")
+
+    def __enter__(self) -> "_Show":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._bars.stop()
+
+    def __call__(self, progress) -> None:  # type: ignore[no-untyped-def]
+        total, passed = progress.total, time.monotonic() - self._start
+        if self._first is None:
+            self._first = total  # what was finished before took none of this time
+        gained = total - self._first
+        left = f"{_clock(passed * (1 - total) / gained)} left" if gained > 0.01 else ""
+        told = f"{progress.done}/{len(progress.units)} units  {left}"
+        self._bars.update(self._whole, completed=total, told=told)
+        for name, share in progress.share.items():
+            busy = 0.0 < share < 1.0
+            if busy and name not in self._tasks:
+                self._tasks[name] = self._bars.add_task(f"  {name[:-11]}", total=1.0, told="")
+            if name in self._tasks:
+                if busy:
+                    self._bars.update(self._tasks[name], completed=share)
+                else:
+                    self._bars.remove_task(self._tasks.pop(name))
+        if self._bars.disable and passed >= self._next:
+            self._next = passed + 20.0
+            notes.print(f"{self._title}: {total:.0%}  {told}")

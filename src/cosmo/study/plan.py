@@ -1,0 +1,158 @@
+"""What a study compares: scenarios × arrival processes × rates × methods × seeds × episodes."""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cosmo.control import METHODS, method
+from cosmo.documents import Documents
+from cosmo.errors import InputError
+from cosmo.learn.config import load_config
+from cosmo.learn.session import TRAINED, config_of
+from cosmo.scenario import Scenario, changed, load
+from cosmo.study.units import PlayUnit, TrainUnit, Unit
+
+Rates = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
+Seeds = Annotated[tuple[Annotated[int, Field(strict=True, ge=0)], ...], Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Compare(_Part):
+    """Methods, and, where it differs from the rest of the plan, what they are played on."""
+
+    methods: Names
+    scenarios: Names | None = None
+    arrivals: Names | None = None
+    rates: Rates | None = None
+
+
+class Training(_Part):
+    """How methods that learn are trained."""
+
+    config: str = "paper"  # a preset of training, or a TOML file
+    settings: tuple[str, ...] = ()
+
+
+class Plan(_Part):
+    """All of it."""
+
+    name: str
+    description: str = ""
+    scenarios: Names = ("paper",)
+    settings: tuple[str, ...] = ()  # of every scenario
+    arrivals: Names = ("deterministic", "poisson")
+    rates: Rates | None = None  # the scenario's rates of interest by default
+    seeds: Seeds = (0, 1, 2)
+    episodes: Annotated[int, Field(strict=True, ge=1)] = 5
+    training: Training = Training()
+    compare: Annotated[tuple[Compare, ...], Field(min_length=1)]
+
+    def points(self) -> Iterator[tuple[Scenario, str, float, str]]:
+        """(scenario, arrivals, rate, method) of everything that is compared, each once."""
+        seen = set()
+        for part in self.compare:
+            arrivals = part.arrivals or self.arrivals
+            for source, name in product(part.scenarios or self.scenarios, part.methods):
+                scenario = load(source, self.settings)
+                rates = part.rates or self.rates or scenario.workload.rates_of_interest
+                for process, rate in product(arrivals, rates):
+                    key = source, process, float(rate), name
+                    if key not in seen:
+                        seen.add(key)
+                        yield scenario, process, float(rate), name
+
+    def units(self) -> list[Unit]:
+        """The work, cut into pieces that need nothing of one another; dear ones first.
+
+        A method that learns is trained in stacks: all its runs at one rate, or, if there is but one
+        rate, at one load. The others are played at all rates of an arrival process.
+        """
+        one_rate = len({rate for _, _, rate, name in self.points() if name in TRAINED}) == 1
+        stacks: dict[tuple[str, str, float, str], list[str]] = {}
+        batches: dict[tuple[str, str, str], list[float]] = {}
+        scenarios: dict[str, Scenario] = {}
+        for scenario, process, rate, name in self.points():
+            scenarios[scenario.name] = scenario
+            if name in TRAINED:
+                key = scenario.name, name, rate, process if one_rate else ""
+                stacks.setdefault(key, []).append(process)
+            else:
+                batches.setdefault((scenario.name, name, process), []).append(rate)
+        config = load_config(self.training.config, self.training.settings)
+        units: list[Unit] = [
+            TrainUnit(
+                scenarios[where],
+                tuple(processes),
+                rate,
+                name,
+                self.seeds,
+                self.episodes,
+                config_of(name, config),
+            )
+            for (where, name, rate, _), processes in stacks.items()
+        ]
+        units.sort(key=lambda unit: -sum(unit.rates))  # the longest first: no one waits at the end
+        units += [
+            PlayUnit(scenarios[where], process, tuple(rates), name, self.seeds, self.episodes)
+            for (where, name, process), rates in batches.items()
+        ]
+        return units
+
+    def check(self) -> None:
+        """Refuse what would fail later: unknown methods, scenarios, processes, fields."""
+        if len(set(self.seeds)) < len(self.seeds):
+            raise InputError(f"seeds = {list(self.seeds)}: must be different")
+        load_config(self.training.config, self.training.settings)
+        self._check_names()
+        checked = set()
+        for scenario, process, rate, name in self.points():
+            changed(scenario, [f"workload.arrivals={process}", f"workload.rate={rate}"])
+            if name not in checked and name not in TRAINED:
+                if name in METHODS and METHODS[name].trained:
+                    raise InputError(f"methods: {name!r} cannot be trained in a study yet")
+                method(name)
+            checked.add(name)
+
+    def _check_names(self) -> None:
+        sources = {
+            *self.scenarios,
+            *(name for part in self.compare for name in part.scenarios or ()),
+        }
+        names = [load(source, self.settings).name for source in sorted(sources)]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"scenarios: two are called {name!r}; set another name in one")
+
+
+_PLANS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
+
+
+def plan_names() -> list[str]:
+    """The plans that come with the package."""
+    return _PLANS.preset_names()
+
+
+def load_plan(source: str | Path, settings: Iterable[str] = ()) -> Plan:
+    """A preset by name or a TOML file by path, with single fields set as `episodes=5`."""
+    plan = _PLANS.load(source, settings)
+    plan.check()
+    return plan
+
+
+def plan_checked(data: dict[str, Any]) -> Plan:
+    """A new plan from plain data."""
+    plan = _PLANS.validated(data)
+    plan.check()
+    return plan
+
+
+def plan_from(data: dict[str, Any]) -> Plan:
+    """A plan from what `Plan.model_dump` gave."""
+    return _PLANS.validated(data)

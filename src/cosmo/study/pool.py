@@ -1,0 +1,186 @@
+"""The local executor: as many processes as cores, each single-threaded.
+
+A worker that dies (killed, out of memory, a crash in compiled code) costs its unit another try in a
+new worker, nothing else. Workers leave when their parent does, however it ends.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+from pathlib import Path
+from typing import Any
+
+from cosmo.errors import InputError
+from cosmo.study.executor import Event, Failed, Finished, Started, Work
+from cosmo.study.units import Unit
+
+_TRIES = 3  # of a unit whose worker dies; an error in Python is final at once
+
+SINGLE_THREADED = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """What processes that are started in the block will see."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def cause(error: BaseException) -> str:
+    """What went wrong in one line; where, unless it is the user's to mend."""
+    text = str(error).strip().splitlines()
+    line = text[0] if text else ""
+    if isinstance(error, InputError):
+        return line
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" (at {Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {line}{place}"
+
+
+def _serve(pipe: Connection, work: Work) -> None:
+    """A worker's life: one unit after the other until the parent says None or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def leave_with_parent() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=leave_with_parent, daemon=True).start()
+    while True:
+        try:
+            job = pipe.recv()
+        except EOFError:
+            return
+        if job is None:
+            return
+        unit, folder = job
+        try:
+            work(unit, folder, lambda share: pipe.send(("share", share)))
+        except Exception as error:
+            pipe.send(("failed", cause(error)))
+        else:
+            pipe.send(("finished", None))
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: SpawnProcess
+    pipe: Connection
+    unit: Unit | None = None
+
+
+class LocalExecutor:
+    """Units in local processes."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._count = workers or os.cpu_count() or 1
+
+    def run(self, units: Sequence[Unit], folder: Path, work: Work) -> Iterator[Event | Failed]:
+        """Events as they happen, until every unit is finished or has failed."""
+        context = multiprocessing.get_context("spawn")
+        waiting, tries = deque(units), dict.fromkeys((unit.name for unit in units), 0)
+        workers: list[_Worker] = []
+        try:
+            while waiting or any(worker.unit for worker in workers):
+                while waiting and len(workers) < min(self._count, len(units)):
+                    workers.append(_started(context, work))
+                for worker in workers:
+                    if worker.unit is None and waiting:
+                        worker.unit = waiting.popleft()
+                        tries[worker.unit.name] += 1
+                        try:
+                            worker.pipe.send((worker.unit, folder / worker.unit.name))
+                        except OSError:
+                            continue  # it died; seen below
+                        yield Started(worker.unit)
+                busy = [worker for worker in workers if worker.unit is not None]
+                ready: list[Any] = [worker.pipe for worker in busy]
+                ready += [worker.process.sentinel for worker in busy]
+                for what in wait(ready):
+                    worker = next(one for one in busy if what in (one.pipe, one.process.sentinel))
+                    if worker.unit is not None:
+                        yield from self._heard(worker, workers, waiting, tries)
+        finally:
+            for worker in workers:
+                _stop(worker)
+
+    def _heard(
+        self,
+        worker: _Worker,
+        workers: list[_Worker],
+        waiting: deque[Unit],
+        tries: dict[str, int],
+    ) -> Iterator[Event | Failed]:
+        unit = worker.unit
+        assert unit is not None
+        try:
+            if not worker.pipe.poll():
+                if worker.process.is_alive():
+                    return
+                raise EOFError
+            kind, told = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.process.join()
+            code, worker.unit = worker.process.exitcode, None
+            workers.remove(worker)
+            worker.pipe.close()
+            if tries[unit.name] < _TRIES:
+                waiting.appendleft(unit)
+                yield Event(unit, 0.0)
+            else:
+                yield Failed(unit, f"its process died {_TRIES} times (exit code {code})")
+            return
+        if kind == "share":
+            yield Event(unit, told)
+            return
+        worker.unit = None
+        yield Finished(unit, 1.0) if kind == "finished" else Failed(unit, told)
+
+
+def _started(context: SpawnContext, work: Work) -> _Worker:
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+    with _environment(SINGLE_THREADED):
+        process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _stop(worker: _Worker) -> None:
+    if worker.unit is None and worker.process.is_alive():
+        try:
+            worker.pipe.send(None)
+        except OSError:
+            worker.process.kill()
+    else:
+        worker.process.kill()
+    worker.process.join(10)
+    if worker.process.is_alive():
+        worker.process.kill()
+        worker.process.join()
+    worker.pipe.close()

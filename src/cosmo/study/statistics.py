@@ -1,0 +1,170 @@
+"""From episodes to what is reported: intervals over runs, paired differences, gains, t90."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars
+
+from cosmo.control import METHODS
+from cosmo.measure import METRICS, fluid_bound, interval, mean_bound
+from cosmo.scenario import Scenario, load
+from cosmo.study.plan import Plan
+from cosmo.study.reported import reported
+from cosmo.study.units import at_load
+
+POINT = ["scenario", "arrivals", "rate", "method"]
+_RESAMPLES = 10_000
+
+
+def summarise(metrics: polars.DataFrame) -> polars.DataFrame:
+    """Columns: POINT, metric, mean, ci95, runs, std.
+
+    As in the paper: a run's episodes are averaged; mean, standard deviation and two-sided 95 %
+    Student-t half-width are over runs.
+    """
+    names = [name for name in METRICS if name in metrics.columns]
+    runs = metrics.group_by([*POINT, "seed"], maintain_order=True).agg(
+        polars.col(name).mean() for name in names
+    )
+    rows = []
+    for key, group in runs.group_by(POINT, maintain_order=True):
+        for name in names:
+            values = [math.nan if value is None else value for value in group[name]]
+            known = [value for value in values if not math.isnan(value)]
+            mean, ci95 = interval(values)
+            std = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
+            rows.append((*key, name, mean, ci95, std, len(known)))
+    columns = [*POINT, "metric", "mean", "ci95", "std", "runs"]
+    table = polars.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
+    numbers = [polars.col(name).cast(polars.Float64).fill_nan(None) for name in columns[5:8]]
+    return table.with_columns(*numbers)
+
+
+def with_paper(summary: polars.DataFrame, plan: Plan) -> polars.DataFrame:
+    """The same with the paper's numbers (`paper`, `paper_std`) beside those of its own world."""
+    worlds = {scenario.name: scenario for scenario, *_ in plan.points()}
+    own = [name for name, scenario in worlds.items() if is_papers_world(scenario)]
+    paper = reported().select(
+        "arrivals", "rate", "method", "metric", paper="value", paper_std="std"
+    )
+    where = polars.DataFrame({"scenario": own}, schema={"scenario": polars.String})
+    paper = paper.join(where, how="cross")
+    return summary.join(paper, on=[*POINT, "metric"], how="left", maintain_order="left")
+
+
+def is_papers_world(scenario: Scenario) -> bool:
+    """The same in all but its name and the loads to look at."""
+    paper = load("paper")
+    loads = {"rate", "arrivals", "rates_of_interest"}
+    ours = scenario.model_dump(exclude={"name": True, "description": True, "workload": loads})
+    return ours == paper.model_dump(exclude={"name": True, "description": True, "workload": loads})
+
+
+def bounds(plan: Plan) -> polars.DataFrame:
+    """Both capacity bounds at every load: scenario, arrivals, rate, mean_bound, fluid_bound."""
+    seen = {}
+    for scenario, process, rate, _ in plan.points():
+        key = scenario.name, process, rate
+        if key not in seen:
+            here = at_load(scenario, process, rate)
+            seen[key] = (mean_bound(here), fluid_bound(here))
+    rows = [(*key, *values) for key, values in seen.items()]
+    columns = ["scenario", "arrivals", "rate", "mean_bound", "fluid_bound"]
+    return polars.DataFrame(rows, schema=columns, orient="row")
+
+
+def paired(
+    metrics: polars.DataFrame, one: str, other: str, metric: str = "success_rate"
+) -> polars.DataFrame:
+    """`one` minus `other` on equal workloads: scenario, arrivals, rate, difference, low, high.
+
+    The interval is a percentile bootstrap over the pairs (same seed, same episode).
+    """
+    keys = ["scenario", "arrivals", "rate", "seed", "episode"]
+    mine = metrics.filter(method=one).select(*keys, a=metric)
+    theirs = metrics.filter(method=other).select(*keys, b=metric)
+    pairs = mine.join(theirs, on=keys, maintain_order="left").drop_nulls()
+    rows = []
+    for key, group in pairs.group_by(keys[:3], maintain_order=True):
+        differences = (group["a"] - group["b"]).to_numpy()
+        random = np.random.default_rng(
+            0
+        )  # of the bootstrap alone: the same data, the same interval
+        drawn = differences[random.integers(0, len(differences), (_RESAMPLES, len(differences)))]
+        low, high = np.percentile(drawn.mean(axis=1), [2.5, 97.5])
+        rows.append((*key, float(differences.mean()), float(low), float(high), len(differences)))
+    columns = [*keys[:3], "difference", "low", "high", "pairs"]
+    return polars.DataFrame(rows, schema=columns, orient="row")
+
+
+def gains(
+    summary: polars.DataFrame,
+    method: str,
+    metric: str = "success_rate",
+    among: Sequence[str] | None = None,
+) -> polars.DataFrame:
+    """Relative gain over the best competitor at each load, as the paper's headline has it.
+
+    Columns: scenario, arrivals, rate, value, competitor, best, gain = value / best − 1. Competitors
+    are deployable methods that are not trained, or those in `among`.
+    """
+    rivals = among or [
+        name
+        for name in summary["method"].unique(maintain_order=True)
+        if name != method and not (name in METHODS and _not_a_rival(name))
+    ]
+    here = summary.filter(metric=metric)
+    rows = []
+    for key, group in here.group_by(["scenario", "arrivals", "rate"], maintain_order=True):
+        own = group.filter(method=method)
+        others = group.filter(polars.col("method").is_in(rivals)).sort("mean", descending=True)
+        if len(own) and len(others):
+            value, best = own["mean"][0], others["mean"][0]
+            rows.append((*key, value, others["method"][0], best, value / best - 1.0))
+    columns = ["scenario", "arrivals", "rate", "value", "competitor", "best", "gain"]
+    return polars.DataFrame(rows, schema=columns, orient="row")
+
+
+def _not_a_rival(name: str) -> bool:
+    return METHODS[name].privileged or METHODS[name].trained
+
+
+def smoothed(rewards: Sequence[float], window: int = 5) -> list[float]:
+    """Moving average over the last `window` episodes, as in the paper's reward figures."""
+    values = np.asarray(rewards, dtype=float)
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    counts = np.minimum(np.arange(1, len(values) + 1), window)
+    ends = np.arange(1, len(values) + 1)
+    averages: list[float] = ((sums[ends] - sums[ends - counts]) / counts).tolist()
+    return averages
+
+
+def t90(rewards: Sequence[float]) -> int | None:
+    """The paper's stabilisation time, in episodes; None if the reward never stays there.
+
+    The first episode at which the smoothed reward reaches 90 % of the change from its initial value
+    to its mean over the last ten episodes, and stays beyond that level for five episodes.
+    """
+    curve = np.array(smoothed(rewards))
+    first, last = curve[0], curve[-10:].mean()
+    level = first + 0.9 * (last - first)
+    beyond = curve >= level if last >= first else curve <= level
+    for episode in range(len(curve)):
+        if beyond[episode : episode + 5].all() and episode + 5 <= len(curve):
+            return episode + 1
+    return None
+
+
+def stabilisation(curves: polars.DataFrame) -> polars.DataFrame:
+    """Median t90 over runs: scenario, method, arrivals, rate, t90, runs."""
+    rows = []
+    keys = ["scenario", "method", "arrivals", "rate"]
+    for key, group in curves.group_by(keys, maintain_order=True):
+        times = [
+            t90(run.sort("episode")["reward"].to_list())
+            for _, run in group.group_by("seed", maintain_order=True)
+        ]
+        known = [time for time in times if time is not None]
+        rows.append((*key, float(np.median(known)) if known else None, len(times)))
+    return polars.DataFrame(rows, schema=[*keys, "t90", "runs"], orient="row")

@@ -1,0 +1,153 @@
+"""A study on disk.
+
+study.json        the plan, versions, the machine
+metrics.parquet   a row for every method, load, run and episode
+curves.parquet    a row for every training run and episode
+units/NAME/       what each unit wrote; checkpoints of trained methods are in NAME/checkpoint/
+"""
+
+import json
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import polars
+
+import cosmo
+from cosmo.errors import InputError
+from cosmo.files import whole_file, write_table
+from cosmo.study.plan import Plan, plan_from
+from cosmo.study.units import CHECKPOINT, CURVES_FILE, KEYS, METRICS_FILE, TrainUnit, finished
+
+FORMAT = 1
+STUDY, UNITS = "study.json", "units"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study's plan and results."""
+
+    folder: Path
+    plan: Plan
+    about: dict[str, Any]  # versions and machine
+    metrics: polars.DataFrame  # scenario, arrivals, rate, method, seed, episode, every metric
+    curves: polars.DataFrame  # scenario, method, arrivals, rate, seed, episode, reward, …
+
+    def checkpoint(self, method: str, rate: float, arrivals: str, scenario: str) -> Path:
+        """The folder of a trained method's runs at a load, for `load_controller`."""
+        for unit in self.plan.units():
+            if isinstance(unit, TrainUnit) and arrivals in unit.arrivals:
+                folder = self.folder / UNITS / unit.name / CHECKPOINT
+                same = (unit.method, unit.rate, unit.scenario.name) == (method, rate, scenario)
+                if same and folder.exists():
+                    return folder
+        raise InputError(f"'{self.folder}': has no checkpoint of {method} at {rate:g} tasks/s")
+
+
+def prepare(folder: Path, plan: Plan) -> None:
+    """Make the folder this plan's; refuse one that is somebody else's or another plan's."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        inside = any(folder.iterdir())
+    except OSError as error:
+        raise InputError(
+            f"--out = '{folder}': cannot be made a folder ({error.strerror})"
+        ) from None
+    if (folder / STUDY).exists():
+        before = read_about(folder)["plan"]
+        for field, value in plan.model_dump(mode="json").items():
+            if before.get(field) != value:
+                raise InputError(
+                    f"--out = '{folder}': has a study with another {field}; choose another folder"
+                )
+        return
+    if inside:
+        raise InputError(f"--out = '{folder}': is not empty and has no study in it")
+    about = {
+        "format": FORMAT,
+        "version": cosmo.__version__,
+        "versions": _versions(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "plan": plan.model_dump(mode="json"),
+    }
+    with whole_file(folder / STUDY) as temporary:
+        temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": sys.version.split()[0]}
+    for name in ("numpy", "numba", "jax", "jaxlib", "optax", "polars"):
+        found[name] = metadata.version(name)
+    return found
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """What `study.json` says."""
+    path = folder / STUDY
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"'{folder}': there is no study (no {STUDY})") from None
+    except ValueError:
+        raise InputError(f"'{path}': is not JSON; the file is damaged") from None
+    if not isinstance(about, dict) or "plan" not in about:
+        raise InputError(f"'{path}': was not written by cosmo study")
+    if about.get("format") != FORMAT:
+        raise InputError(
+            f"'{path}': format {about.get('format')}, written by cosmo {about.get('version', '?')};"
+            f" this version reads format {FORMAT}"
+        )
+    return about
+
+
+def merge(folder: Path, plan: Plan) -> None:
+    """Gather what is finished into the study's two tables, in the plan's order."""
+    done = [folder / UNITS / unit.name for unit in plan.units()]
+    done = [path for path in done if finished(path)]
+    place = ["scenario", "arrivals", "rate", "method"]
+    points = [(scenario.name, *rest) for scenario, *rest in plan.points()]
+    order = polars.DataFrame(points, schema=place, orient="row").with_row_index("place")
+    for name in (METRICS_FILE, CURVES_FILE):
+        parts = [_read(path / name) for path in done if (path / name).exists()]
+        if parts:
+            table = polars.concat(parts, how="diagonal").join(order, on=place)
+            table = table.sort("place", "seed", "episode").drop("place")
+            write_table(folder / name, table)
+
+
+def load(folder: str | Path) -> Study:
+    """A study's results as data frames."""
+    folder = Path(folder)
+    about = read_about(folder)
+    if not (folder / METRICS_FILE).exists():
+        raise InputError(f"'{folder}': has no results yet (go on with cosmo study run)")
+    curves = folder / CURVES_FILE
+    return Study(
+        folder=folder,
+        plan=plan_from(about["plan"]),
+        about={key: value for key, value in about.items() if key != "plan"},
+        metrics=_read(folder / METRICS_FILE),
+        curves=_read(curves) if curves.exists() else polars.DataFrame(schema=_CURVES),
+    )
+
+
+_CURVES: dict[str, Any] = {
+    **dict.fromkeys(("scenario", "method", "arrivals"), polars.String),
+    "rate": polars.Float64,
+    **dict.fromkeys(("seed", "episode"), polars.Int64),
+    **dict.fromkeys(("reward", "success_rate", "decision_accuracy"), polars.Float64),
+    **dict.fromkeys(("update_cost_rate", "epsilon", "validation_utility"), polars.Float64),
+}
+assert set(KEYS) <= set(_CURVES)
+
+
+def _read(path: Path) -> polars.DataFrame:
+    try:
+        return polars.read_parquet(path)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"'{path}': is damaged or cut short ({reason})") from None

@@ -1,0 +1,186 @@
+"""Tables of a study, in Markdown and LaTeX."""
+
+from collections.abc import Sequence
+
+import polars
+
+from cosmo.study.statistics import gains, stabilisation
+
+# The paper's table gate_ablation and its detailed one, (title, metric, digits).
+ABLATION = (("success rate", "success_rate", 3), ("decision accuracy", "decision_accuracy", 3))
+ABLATION_DETAILED = (
+    ("FP", "fp_rate", 3),
+    ("FN", "fn_rate", 3),
+    ("reject", "reject_rate", 3),
+    ("accepted success", "accepted_success_rate", 3),
+    ("route accuracy", "route_accuracy", 3),
+    ("episode update cost", "episode_update_cost", 0),
+)
+Columns = Sequence[tuple[str, str, int]]
+PAPER_BASELINES = (
+    "all-local",
+    "all-offload",
+    "local-until-full",
+    "aoi-threshold",
+    "aov-gap",
+    "aoci-online",
+)
+
+
+def _cell(summary: polars.DataFrame, point: dict[str, object], metric: str, digits: int) -> str:
+    row = summary.filter(metric=metric, **point)
+    if not len(row) or row["mean"][0] is None:
+        return "–"
+    mean, std = row["mean"][0], row["std"][0]
+    return f"{mean:.{digits}f}" + ("" if std is None else f" ± {std:.{digits}f}")
+
+
+def ablation_rows(
+    summary: polars.DataFrame, columns: Columns, processes: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Arrivals, rate, method and the cells (mean ± standard deviation over runs)."""
+    rows = []
+    for process in processes:
+        here = summary.filter(arrivals=process)
+        rates = here.filter(method="cosmo-flat")["rate"].unique().sort()
+        for rate in rates:
+            for method in ("cosmo", "cosmo-flat"):
+                point = {"arrivals": process, "rate": rate, "method": method}
+                cells = [_cell(here, point, metric, digits) for _, metric, digits in columns]
+                rows.append((process, f"{rate:g}", method, *cells))
+    return rows
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table for GitHub."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def latex(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, label: str) -> str:
+    """A table for a paper; needs no package."""
+    body = [" & ".join(_tex(cell) for cell in row) + r" \\" for row in rows]
+    return "\n".join(
+        [
+            r"\begin{table}[!t]",
+            rf"\caption{{{_tex(caption)}}}",
+            rf"\label{{{label}}}",
+            r"\centering",
+            r"\begin{tabular}{" + "l" * len(header) + "}",
+            r"\hline",
+            " & ".join(rf"\textbf{{{_tex(name)}}}" for name in header) + r" \\",
+            r"\hline",
+            *body,
+            r"\hline",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _tex(text: str) -> str:
+    for plain, special in (
+        ("_", r"\_"),
+        ("%", r"\%"),
+        ("±", r"$\pm$"),
+        ("–", "--"),
+        ("µ", r"$\mu$"),
+    ):
+        text = text.replace(plain, special)
+    return text
+
+
+def paper_rows(summary: polars.DataFrame) -> list[dict[str, object]]:
+    """Every number of the paper that this study also has, with ours, interval and difference."""
+    known = summary.filter(polars.col("paper").is_not_null(), polars.col("mean").is_not_null())
+    return [
+        {
+            "metric": row["metric"],
+            "arrivals": row["arrivals"],
+            "rate": row["rate"],
+            "method": row["method"],
+            "paper": row["paper"],
+            "paper_std": row["paper_std"],
+            "ours": row["mean"],
+            "ci95": row["ci95"],
+            "std": row["std"],
+            "difference": row["mean"] - row["paper"],
+        }
+        for row in known.sort("metric", "arrivals", "method", "rate").iter_rows(named=True)
+    ]
+
+
+def _digits(metric: object) -> int:
+    return {"update_cost_rate": 2, "episode_update_cost": 0}.get(str(metric), 3)
+
+
+def paper_against_ours(summary: polars.DataFrame) -> str:
+    """The page: every number of the paper beside ours."""
+    rows = []
+    for row in paper_rows(summary):
+        digits = _digits(row["metric"])
+        half = "" if row["ci95"] is None else f" ± {row['ci95']:.{digits}f}"
+        rows.append(
+            (
+                str(row["metric"]),
+                str(row["arrivals"]),
+                f"{row['rate']:g}",
+                f"`{row['method']}`",
+                f"{row['paper']:.{digits}f}",
+                f"{row['ours']:.{digits}f}{half}",
+                f"{row['difference']:+.{digits}f}",
+            )
+        )
+    header = ("metric", "arrivals", "tasks/s", "method", "paper", "ours ± 95 %", "difference")
+    return markdown(header, rows)
+
+
+def comparison(summary: polars.DataFrame, process: str, metric: str, digits: int) -> str:
+    """A row a method, a column a load; mean ± 95 % half-width."""
+    here = summary.filter(arrivals=process, metric=metric)
+    rates = sorted(here["rate"].unique())
+    rows = []
+    for (name,), group in here.group_by("method", maintain_order=True):
+        cells = []
+        for rate in rates:
+            row = group.filter(rate=rate)
+            if not len(row) or row["mean"][0] is None:
+                cells.append("–")
+                continue
+            half = row["ci95"][0]
+            text = f"{row['mean'][0]:.{digits}f}"
+            cells.append(text if half is None else f"{text} ± {half:.{digits}f}")
+        rows.append((f"`{name}`", *cells))
+    return markdown(("method", *(f"{rate:g}" for rate in rates)), rows)
+
+
+def gains_table(summary: polars.DataFrame, method: str, metric: str) -> str:
+    """Relative gain over the best of the paper's baselines and of all deployable ones."""
+    theirs = gains(summary, method, metric, PAPER_BASELINES)
+    everyone = gains(summary, method, metric)
+    keys = ["scenario", "arrivals", "rate"]
+    both = theirs.join(everyone, on=keys, how="left", suffix="_all", maintain_order="left")
+    rows = [
+        (
+            row["arrivals"], f"{row['rate']:g}", f"{row['value']:.3f}",
+            f"{row['competitor']} {row['best']:.3f}", f"{row['gain']:+.1%}",
+            f"{row['competitor_all']} {row['best_all']:.3f}", f"{row['gain_all']:+.1%}",
+        )
+        for row in both.iter_rows(named=True)
+    ]  # fmt: skip
+    header = (
+        "arrivals", "tasks/s", method, "best of the paper's", "gain", "best deployable", "gain"
+    )  # fmt: skip
+    return markdown(header, rows)
+
+
+def stabilisation_table(curves: polars.DataFrame) -> str:
+    """Median t90 in episodes, a row a method and arrival process, a column a load."""
+    times = stabilisation(curves)
+    rates = sorted(times["rate"].unique())
+    rows = []
+    for (name, process), group in times.group_by(["method", "arrivals"], maintain_order=True):
+        by_rate = dict(group.select("rate", "t90").iter_rows())
+        cells = ["–" if by_rate.get(rate) is None else f"{by_rate[rate]:g}" for rate in rates]
+        rows.append((f"`{name}`", str(process), *cells))
+    return markdown(("method", "arrivals", *(f"{rate:g}" for rate in rates)), rows)

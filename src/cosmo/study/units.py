@@ -1,0 +1,202 @@
+"""Pieces of a study's work: each needs nothing of the others and gives the same result anywhere.
+
+A unit is carried out in a folder of its own, which its content names; `done.json` is written last,
+so that a folder with it is finished and one without it can be begun again or gone on with.
+"""
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars
+
+from cosmo.control import Simulation, evaluate, load_controller, method, simulate_runs
+from cosmo.files import whole_file, write_table
+from cosmo.learn.config import TrainingConfig
+from cosmo.measure import METRICS
+from cosmo.scenario import Scenario, changed
+
+METRICS_FILE, CURVES_FILE, DONE, CHECKPOINT = (
+    "metrics.parquet",
+    "curves.parquet",
+    "done.json",
+    "checkpoint",
+)
+KEYS = ("scenario", "arrivals", "rate", "method", "seed", "episode")
+
+Report = Callable[[float], None]  # is told what share of the unit is done
+
+
+class Unit(Protocol):
+    """What executors need to know of a unit."""
+
+    @property
+    def name(self) -> str:
+        """For people, and for the folder; differs for different units."""
+        ...
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The loads in it."""
+        ...
+
+    def carry_out(self, folder: Path, report: Report) -> None:
+        """Do the work; results are in the folder when this returns."""
+        ...
+
+
+def finished(folder: Path) -> bool:
+    """Whether a unit's folder holds its results."""
+    return (folder / DONE).exists()
+
+
+def at_load(scenario: Scenario, arrivals: str, rate: float) -> Scenario:
+    """The scenario with one load."""
+    return changed(scenario, [f"workload.arrivals={arrivals}", f"workload.rate={rate}"])
+
+
+@dataclass(frozen=True)
+class PlayUnit:
+    """A method that needs no training, at all rates of an arrival process."""
+
+    scenario: Scenario
+    arrivals: str
+    rates: tuple[float, ...]
+    method: str
+    seeds: tuple[int, ...]
+    episodes: int
+
+    @property
+    def name(self) -> str:
+        """For people, and for the folder."""
+        return _name(self.method, self.scenario.name, self.arrivals, self._content())
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "kind": "play",
+            "scenario": self.scenario.model_dump(mode="json"),
+            "arrivals": self.arrivals,
+            "rates": self.rates,
+            "method": self.method,
+            "seeds": self.seeds,
+            "episodes": self.episodes,
+        }
+
+    def carry_out(self, folder: Path, report: Report) -> None:
+        """Play all runs at every rate."""
+        start, rows = time.monotonic(), []
+        for done, rate in enumerate(self.rates):
+            scenario = at_load(self.scenario, self.arrivals, rate)
+            found = simulate_runs(scenario, method(self.method), self.seeds, self.episodes)
+            for seed, result in zip(self.seeds, found, strict=True):
+                rows += _rows(scenario, self.method, seed, result)
+            report((done + 1) / len(self.rates))
+        _finish(folder, self._content(), rows, start)
+
+
+@dataclass(frozen=True)
+class TrainUnit:
+    """A stack of training runs at one rate, and their evaluation."""
+
+    scenario: Scenario
+    arrivals: tuple[str, ...]
+    rate: float
+    method: str
+    seeds: tuple[int, ...]
+    episodes: int
+    config: TrainingConfig
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The one."""
+        return (self.rate,)
+
+    @property
+    def name(self) -> str:
+        """For people, and for the folder."""
+        return _name(self.method, self.scenario.name, f"{self.rate:g}", self._content())
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "kind": "train",
+            "scenario": self.scenario.model_dump(mode="json"),
+            "arrivals": self.arrivals,
+            "rate": self.rate,
+            "method": self.method,
+            "seeds": self.seeds,
+            "episodes": self.episodes,
+            "training": self.config.model_dump(mode="json"),
+        }
+
+    def carry_out(self, folder: Path, report: Report) -> None:
+        """Train, going on where an interrupted attempt was, then evaluate every run."""
+        from cosmo.learn import session
+        from cosmo.learn.trainer import Run
+
+        start = time.monotonic()
+        runs = [
+            Run(at_load(self.scenario, process, self.rate), seed)
+            for process in self.arrivals
+            for seed in self.seeds
+        ]
+        session.train(
+            folder / CHECKPOINT,
+            self.method,
+            runs,
+            self.config,
+            resume=True,
+            told=lambda episode, _: report(0.95 * episode / self.config.episodes),
+        )
+        controller = load_controller(folder / CHECKPOINT)
+        rows = []
+        for run, result in zip(runs, evaluate(controller, self.episodes), strict=True):
+            rows += _rows(run.scenario, self.method, run.seed, result)
+        curves = polars.read_parquet(folder / CHECKPOINT / CURVES_FILE)
+        named = curves.select(
+            polars.lit(self.scenario.name).alias("scenario"),
+            polars.lit(self.method).alias("method"),
+            polars.all(),
+        )
+        write_table(folder / CURVES_FILE, named)
+        _finish(folder, self._content(), rows, start)
+        report(1.0)
+
+
+def _name(*parts: Any) -> str:
+    *words, content = parts
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words)).strip("-.")[:80]
+    return f"{plain}-{digest[:10]}"
+
+
+def _rows(scenario: Scenario, name: str, seed: int, result: Simulation) -> list[dict[str, Any]]:
+    load = scenario.workload
+    return [
+        {
+            "scenario": scenario.name,
+            "arrivals": load.arrivals,
+            "rate": float(load.rate),
+            "method": name,
+            "seed": seed,
+            "episode": number,
+            **metrics,
+        }
+        for number, metrics in enumerate(result.episodes)
+    ]
+
+
+def _finish(
+    folder: Path, content: dict[str, Any], rows: list[dict[str, Any]], start: float
+) -> None:
+    types = {"seed": polars.Int64, "episode": polars.Int64, "rate": polars.Float64}
+    types |= dict.fromkeys(METRICS, polars.Float64)
+    table = polars.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
+    write_table(folder / METRICS_FILE, table.fill_nan(None))
+    with whole_file(folder / DONE) as temporary:
+        told = {**content, "seconds": round(time.monotonic() - start, 3)}
+        temporary.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

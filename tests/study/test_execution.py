@@ -1,0 +1,248 @@
+"""Plans carried out: any number of workers, killed workers, failures, interruptions."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars
+import pytest
+from polars.testing import assert_frame_equal
+from small import SHORT, Odd, do_odd, small_plan
+
+from cosmo import InputError
+from cosmo.study import LocalExecutor, conduct, load, progress_of
+from cosmo.study.executor import Event, Failed, Finished
+from cosmo.study.units import DONE
+
+
+def _results(folder):
+    study = load(folder)
+    return study.metrics, study.curves
+
+
+def _events(executor, units, folder):
+    return list(executor.run(units, folder, do_odd))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A study with training, undisturbed."""
+    folder = tmp_path_factory.mktemp("study") / "whole"
+    progress = conduct(small_plan(("cosmo", "all-local", "random")), folder, LocalExecutor(2))
+    assert not progress.failed
+    return folder
+
+
+def test_results_have_a_row_for_every_method_load_run_and_episode(whole):
+    metrics, curves = _results(whole)
+    assert metrics.height == 3 * 2 * 2 * 2
+    assert (
+        metrics.select("scenario", "arrivals", "rate", "method", "seed", "episode")
+        .is_unique()
+        .all()
+    )
+    assert metrics["method"].unique(maintain_order=True).to_list() == [
+        "cosmo",
+        "all-local",
+        "random",
+    ]
+    assert metrics.filter(method="cosmo")["rate"].unique(maintain_order=True).to_list() == [
+        120,
+        320,
+    ]
+    assert curves.height == 2 * 2 * 2
+    assert load(whole).checkpoint("cosmo", 320.0, "poisson", "paper").is_dir()
+    about = json.loads((whole / "study.json").read_text())
+    assert about["plan"]["name"] == "small"
+    assert "jax" in about["versions"]
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers(tmp_path):
+    plan = small_plan()
+    tables = []
+    for workers in (1, 3):
+        conduct(plan, tmp_path / str(workers), LocalExecutor(workers))
+        tables.append(_results(tmp_path / str(workers))[0])
+    assert_frame_equal(*tables, check_exact=True)
+
+
+def test_methods_face_equal_workloads_and_equal_simulate(tmp_path):
+    from cosmo import load as load_scenario
+    from cosmo import method, simulate
+
+    conduct(small_plan(("aoci-online",)), tmp_path / "study", LocalExecutor(1))
+    scenario = load_scenario("paper", [*SHORT, "workload.rate=320"])
+    alone = simulate(scenario, method("aoci-online"), seed=3, episodes=2).episodes
+    rows = load(tmp_path / "study").metrics.filter(rate=320.0, seed=3)
+    assert rows["success_rate"].to_list() == [each["success_rate"] for each in alone]
+
+
+_KILLED = """
+import sys
+sys.path[:0] = {paths!r}
+from pathlib import Path
+from cosmo.study import LocalExecutor, conduct
+from small import small_plan
+if __name__ == "__main__":
+    conduct(small_plan(("cosmo", "all-local", "random")), Path({folder!r}), LocalExecutor(2))
+"""
+
+
+def test_killed_with_9_it_resumes_and_nothing_is_done_twice(whole, tmp_path):
+    folder, script = tmp_path / "killed", tmp_path / "script.py"
+    here = Path(__file__).parent
+    script.write_text(_KILLED.format(paths=[str(here), str(here.parent)], folder=str(folder)))
+    process = subprocess.Popen([sys.executable, str(script)], start_new_session=True)
+    try:
+        limit = time.monotonic() + 120
+        while not list(folder.glob(f"units/*/{DONE}")):  # one unit is finished, others are not
+            assert time.monotonic() < limit
+            assert process.poll() is None
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    finished = {path: path.stat().st_mtime_ns for path in folder.glob(f"units/*/{DONE}")}
+    assert 1 <= len(finished) < 5
+    progress = conduct(small_plan(("cosmo", "all-local", "random")), folder, LocalExecutor(2))
+    assert progress.done == len(progress.units)
+    assert all(path.stat().st_mtime_ns == time_ns for path, time_ns in finished.items())
+    for one, other in zip(_results(whole), _results(folder), strict=True):
+        assert_frame_equal(one, other, check_exact=True)
+
+
+def test_workers_leave_when_their_parent_is_killed(tmp_path):
+    script, here = tmp_path / "script.py", Path(__file__).parent
+    script.write_text(
+        f"import sys; sys.path[:0] = {[str(here), str(here.parent)]!r}\n"
+        "from pathlib import Path\n"
+        "from cosmo.study import LocalExecutor\n"
+        "from small import Odd, do_odd\n"
+        "if __name__ == '__main__':\n"
+        f"    list(LocalExecutor(2).run([Odd(1, seconds=600), Odd(2, seconds=600)],"
+        f" Path({str(tmp_path)!r}), do_odd))\n"
+    )
+    process = subprocess.Popen([sys.executable, str(script)], start_new_session=True)
+    limit = time.monotonic() + 60
+    while len(list(tmp_path.glob("odd-*/try-0"))) < 2:
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    while True:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            break  # nobody of that group is left
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def test_a_worker_that_dies_costs_another_try_and_nothing_else(tmp_path):
+    units = [Odd(number, deaths=number % 3) for number in range(6)]
+    events = _events(LocalExecutor(2), units, tmp_path)
+    assert not [event for event in events if isinstance(event, Failed)]
+    assert {event.unit for event in events if isinstance(event, Finished)} == set(units)
+    for unit in units:
+        assert len(list((tmp_path / unit.name).glob("try-*"))) == unit.deaths + 1
+
+
+def test_a_unit_that_always_dies_or_fails_does_not_sink_the_others(tmp_path):
+    units = [Odd(0, deaths=99), Odd(1, error="no luck"), Odd(2), Odd(3)]
+    events = _events(LocalExecutor(2), units, tmp_path)
+    failed = {event.unit.number: event.cause for event in events if isinstance(event, Failed)}
+    assert set(failed) == {0, 1}
+    assert failed[0] == "its process died 3 times (exit code -9)"
+    assert failed[1].startswith("RuntimeError: no luck (at small.py:")
+    assert len([event for event in events if isinstance(event, Finished)]) == 2
+
+
+def test_closing_the_iterator_stops_all_work(tmp_path):
+    running = LocalExecutor(2).run([Odd(1, seconds=600), Odd(2, seconds=600)], tmp_path, do_odd)
+    for event in running:
+        if event.share == 0.5:
+            break
+    assert isinstance(event, Event)
+    running.close()
+    assert not multiprocessing.active_children()
+
+
+def test_a_failing_method_is_reported_with_its_cause_and_can_be_mended(tmp_path):
+    mine = tmp_path / "mine.py"
+    broken = (
+        "import numpy as np\nfrom cosmo import Method\n"
+        "class Mine(Method):\n    '''Mine.'''\n"
+        "    def dispatcher(self, setting):\n        {line}\n        return self\n"
+        "    def decide(self, tasks):\n        return np.zeros(len(tasks), int)\n"
+    )
+    mine.write_text(broken.format(line="raise ZeroDivisionError('of mine')"))
+    plan, folder = small_plan((f"{mine}:Mine", "all-local")), tmp_path / "study"
+    progress = conduct(plan, folder, LocalExecutor(2))
+    [cause] = progress.failed.values()
+    assert "Mine" in cause
+    assert "of mine" in cause
+    assert load(folder).metrics["method"].unique().to_list() == ["all-local"]
+    mine.write_text(broken.format(line="pass"))
+    progress = conduct(plan, folder, LocalExecutor(2))
+    assert not progress.failed
+    rows = load(folder).metrics
+    mine_rows, theirs = (
+        rows.filter(polars.col("method") != "all-local"),
+        rows.filter(method="all-local"),
+    )
+    assert mine_rows["success_rate"].to_list() == theirs["success_rate"].to_list()
+
+
+def test_a_folder_of_others_or_of_another_plan_is_refused_and_left_alone(whole, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="not empty and has no study"):
+        conduct(small_plan(), tmp_path, LocalExecutor(1))
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(InputError, match="has a study with another compare"):
+        conduct(small_plan(), whole, LocalExecutor(1))
+    with pytest.raises(InputError, match="cannot be made a folder"):
+        conduct(small_plan(), tmp_path / "mine.txt" / "x", LocalExecutor(1))
+
+
+def test_a_full_disk_fails_the_unit_in_one_line_and_loses_nothing(tmp_path):
+    plan, folder = small_plan(("all-local",)), tmp_path / "study"
+    small = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
+    code = (
+        f"import sys, signal; sys.path[:0] = {[str(Path(__file__).parent)]!r}\n"
+        "from pathlib import Path\nfrom cosmo.study import LocalExecutor, conduct\n"
+        "from cosmo.study.store import prepare\nfrom small import small_plan\n"
+        "if __name__ == '__main__':\n"
+        f"    plan, folder = small_plan(('all-local',)), Path({str(folder)!r})\n"
+        "    prepare(folder, plan)\n"
+        "    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"    {small}\n"
+        "    print(conduct(plan, folder, LocalExecutor(1)).failed)\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "cannot be written (File too large)" in done.stdout
+    assert not list(folder.rglob("*.parquet"))
+    assert progress_of(folder, plan).done == 0
+    assert not conduct(plan, folder, LocalExecutor(1)).failed
+
+
+def test_a_damaged_result_is_one_line(whole, tmp_path):
+    import shutil
+
+    folder = tmp_path / "damaged"
+    shutil.copytree(whole, folder)
+    (folder / "metrics.parquet").write_bytes(b"PAR1 half")
+    with pytest.raises(InputError, match="damaged or cut short"):
+        load(folder)
+    (folder / "study.json").write_text("{")
+    with pytest.raises(InputError, match="not JSON"):
+        load(folder)
+    with pytest.raises(InputError, match="there is no study"):
+        load(tmp_path)

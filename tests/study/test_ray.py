@@ -1,0 +1,73 @@
+"""The same plan on a Ray cluster of two nodes on this machine; one is killed in the middle."""
+
+import sys
+
+import pytest
+from polars.testing import assert_frame_equal
+from small import Odd, do_odd, small_plan
+
+from cosmo import InputError
+from cosmo.study import LocalExecutor, conduct, load
+from cosmo.study.executor import Failed, Finished
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'cosmo-edge[ray]'")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+
+@pytest.fixture
+def cluster():
+    """A head without work for itself, and two nodes with one core each."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": 10**8},
+    )
+    nodes = [made.add_node(num_cpus=1, object_store_memory=10**8) for _ in range(2)]
+    ray.init(
+        address=made.address,
+        log_to_driver=False,
+        logging_level="ERROR",
+        runtime_env={"env_vars": {"PYTHONPATH": ":".join(path for path in sys.path if path)}},
+    )
+    made.wait_for_nodes()
+    yield made, nodes
+    ray.shutdown()
+    made.shutdown()
+
+
+def test_ray_and_local_give_the_same_numbers_even_when_a_node_is_killed(cluster, tmp_path):
+    from cosmo.study.ray_cluster import RayExecutor
+
+    made, nodes = cluster
+    plan = small_plan(("cosmo", "all-local", "random"))
+    killed = []
+
+    def kill_a_node(progress):
+        if not killed and progress.done >= 1:
+            killed.append(nodes[1])
+            made.remove_node(nodes[1], allow_graceful=False)
+
+    progress = conduct(plan, tmp_path / "ray", RayExecutor(), kill_a_node)
+    assert killed
+    assert not progress.failed
+    assert progress.done == len(progress.units)
+    conduct(plan, tmp_path / "local", LocalExecutor(2))
+    one, other = load(tmp_path / "ray"), load(tmp_path / "local")
+    assert_frame_equal(one.metrics, other.metrics, check_exact=True)
+    assert_frame_equal(one.curves, other.curves, check_exact=True)
+    assert one.checkpoint("cosmo", 320.0, "poisson", "paper").is_dir()
+
+    units = [Odd(1, error="no luck"), Odd(2)]
+    events = list(RayExecutor().run(units, tmp_path / "odd", do_odd))
+    [failed] = [event for event in events if isinstance(event, Failed)]
+    assert failed.cause.startswith("RuntimeError: no luck (at small.py:")
+    assert [event.unit.number for event in events if isinstance(event, Finished)] == [2]
+
+
+def test_an_address_where_nobody_is_is_refused_in_one_line(tmp_path):
+    from cosmo.study.ray_cluster import RayExecutor
+
+    with pytest.raises(InputError, match="no Ray cluster answers") as error:
+        list(RayExecutor("127.0.0.1:1").run([Odd(1)], tmp_path, do_odd))
+    assert "\n" not in str(error.value)

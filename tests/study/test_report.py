@@ -1,0 +1,172 @@
+"""The report: files, and the page in a real browser."""
+
+import json
+import re
+import shutil
+import time
+
+import pytest
+from small import small_plan
+
+from cosmo.study import LocalExecutor, conduct, load
+from cosmo.study.report import write_report
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Of a small study of the paper's kind."""
+    folder = tmp_path_factory.mktemp("report")
+    plan = small_plan(
+        ("cosmo", "cosmo-flat", "aoi-threshold", "self-tracking", "all-local"),
+        arrivals=["deterministic", "poisson"],
+    )
+    assert not conduct(plan, folder / "study", LocalExecutor(2)).failed
+    return write_report(load(folder / "study"), folder / "out")
+
+
+def test_every_figure_is_there_in_three_formats(report):
+    stems = {path.stem for path in report.figures}
+    assert stems == {
+        "success", "accuracy", "update-cost", "regret", "pareto", "reward", "ablation-reward"
+    }  # fmt: skip
+    for path in report.figures:
+        head = path.read_bytes()[:200]
+        start = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml"}[path.suffix]
+        assert head.startswith(start)
+
+
+def test_tables_are_there_in_markdown_and_latex(report):
+    names = {path.name for path in report.tables}
+    assert {"ablation.md", "ablation.tex", "ablation-detailed.tex", "gains.md", "t90.md"} <= names
+    text = next(path for path in report.tables if path.name == "ablation.md").read_text()
+    assert "| poisson | 320 | cosmo-flat |" in text
+    assert re.search(r"\d\.\d{3} ± \d\.\d{3}", text)
+
+
+def test_the_same_study_gives_the_same_bytes(report, tmp_path):
+    study = load(report.page.parent.parent / "study")
+    again = write_report(study, tmp_path / "again")
+    for one, other in zip(
+        [report.page, *report.figures, *report.tables],
+        [again.page, *again.figures, *again.tables],
+        strict=True,
+    ):
+        assert one.read_bytes() == other.read_bytes(), one.name
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(report):
+    text = report.page.read_text(encoding="utf-8")
+    own = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)  # Plotly's source has links
+    assert not re.search(r"""(src|href)=["'](?!#)""", own)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert [each["title"].split(",")[0] for each in data["recordings"]] == [
+        "cosmo", "aoi-threshold", "self-tracking"
+    ]  # fmt: skip
+    tasks = data["recordings"][0]["tasks"]
+    assert len({len(column) for column in tasks.values()}) == 1
+    assert set(tasks["outcome"]) <= {"TP", "FP", "TN", "FN", "undecided"}
+
+
+@pytest.fixture(params=["1280,900", "400,800"], ids=["desk", "phone"])
+def browser(request):
+    if CHROMIUM is None or shutil.which("chromedriver") is None:
+        pytest.skip("no Chromium with chromedriver on this machine (.ci/run installs them)")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--window-size={request.param}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+def _click(browser, selector):
+    element = browser.find_element("css selector", selector)
+    browser.execute_script(
+        "arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", element
+    )
+    element.click()
+
+
+def _choose(browser, name, value):
+    browser.execute_script(
+        "const s = document.getElementById(arguments[0]); s.value = arguments[1];"
+        "s.dispatchEvent(new Event('change'));",
+        name,
+        value,
+    )
+
+
+def test_the_page_in_a_real_browser(report, browser, tmp_path):
+    browser.get(f"file://{report.page}")
+    limit = time.monotonic() + 30
+    while browser.execute_script("return document.body.dataset.ready") != "yes":
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+
+    def traces(chart):
+        return browser.execute_script(
+            "return document.getElementById(arguments[0]).data.map(t => t.name)", chart
+        )
+
+    def count(selector):
+        return len(browser.find_elements("css selector", selector))
+
+    # All charts are drawn, nothing is wider than the screen.
+    for chart in ("load", "bars", "pareto", "training", "viewer"):
+        assert count(f"#chart-{chart} .main-svg") > 0, chart
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+    # Methods can be switched off and on, metric and load can be chosen.
+    assert "cosmo" in traces("chart-load")
+    _click(browser, '[data-method="cosmo"]')
+    assert "cosmo" not in traces("chart-load")
+    assert "cosmo" not in traces("chart-pareto")
+    _click(browser, '[data-method="cosmo"]')
+    assert "cosmo" in traces("chart-load")
+    assert "fluid bound" in traces("chart-load")
+    _choose(browser, "metric", "update_cost_rate")
+    assert "fluid bound" not in traces("chart-load")
+    _choose(browser, "arrivals", "deterministic")
+    _choose(browser, "rate", "120")
+    title = browser.execute_script("return document.getElementById('chart-bars').layout.title.text")
+    assert title == "update cost (units/s) at 120 tasks/s, deterministic"
+
+    # The episode viewer: another method, zoom, and what the agent saw.
+    assert "what the EN believes" in traces("chart-viewer")
+    browser.execute_script(
+        "document.getElementById('chart-viewer').emit('plotly_click', {points: [{customdata: 3}]})"
+    )
+    card = browser.find_element("id", "task").text
+    assert "action values: local" in card
+    assert "believed" in card
+    _click(browser, '[data-span="500"]')
+    low, high = browser.execute_script(
+        "return document.getElementById('chart-viewer').layout.xaxis.range"
+    )
+    assert high - low == 500
+    _click(browser, '[data-step="1"]')
+    assert browser.execute_script(
+        "return document.getElementById('chart-viewer').layout.xaxis.range[0]"
+    ) == pytest.approx(low + 400)
+    _choose(browser, "recording", "2")
+    assert "what the EN believes" not in traces("chart-viewer")  # self-tracking has no status
+
+    # Light and dark.
+    theme = "return document.documentElement.dataset.theme"
+    before = browser.execute_script(theme)
+    _click(browser, "#theme")
+    assert browser.execute_script(theme) != before
+    assert count("#tables-body table") >= 4
+    assert browser.save_screenshot(str(tmp_path / "page.png"))
+    assert browser.get_log("browser") == []

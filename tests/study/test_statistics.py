@@ -1,0 +1,142 @@
+"""Intervals, paired differences, gains, t90: each against a computation by hand."""
+
+import math
+
+import numpy as np
+import polars
+import pytest
+from small import small_plan
+
+from cosmo.study import load_plan, reported
+from cosmo.study.statistics import (
+    bounds,
+    gains,
+    is_papers_world,
+    paired,
+    smoothed,
+    stabilisation,
+    summarise,
+    t90,
+    with_paper,
+)
+from cosmo.study.tables import latex, markdown, paper_rows
+
+
+def _metrics(values):
+    """{(method, rate): [[episodes of run 0], [of run 1], …]} as a table."""
+    rows = [
+        {
+            "scenario": "paper", "arrivals": "poisson", "rate": float(rate), "method": method,
+            "seed": seed, "episode": episode, "success_rate": value, "update_cost_rate": 1.0,
+        }
+        for (method, rate), runs in values.items()
+        for seed, run in enumerate(runs)
+        for episode, value in enumerate(run)
+    ]  # fmt: skip
+    return polars.DataFrame(rows)
+
+
+def test_intervals_are_students_over_runs_not_over_episodes():
+    table = summarise(_metrics({("cosmo", 320): [[0.5, 0.7], [0.6, 0.8], [0.7, 0.9]]}))
+    row = table.filter(metric="success_rate").row(0, named=True)
+    runs = np.array([0.6, 0.7, 0.8])
+    assert row["mean"] == pytest.approx(0.7)
+    assert row["std"] == pytest.approx(runs.std(ddof=1))
+    assert row["ci95"] == pytest.approx(4.302652729749464 * runs.std(ddof=1) / math.sqrt(3))
+    assert row["runs"] == 3
+
+
+def test_one_run_has_no_interval():
+    row = summarise(_metrics({("cosmo", 320): [[0.5, 0.7]]})).row(0, named=True)
+    assert (row["mean"], row["ci95"], row["std"]) == (pytest.approx(0.6), None, None)
+
+
+def test_paired_differences_use_equal_workloads():
+    noise = np.random.default_rng(0).normal(0, 0.2, (3, 5))
+    mine, theirs = 0.5 + noise, 0.45 + noise  # the workload is the noise: it cancels
+    table = paired(_metrics({("a", 320): mine.tolist(), ("b", 320): theirs.tolist()}), "a", "b")
+    row = table.row(0, named=True)
+    assert row["difference"] == pytest.approx(0.05)
+    assert row["low"] == pytest.approx(0.05)
+    assert row["high"] == pytest.approx(0.05)
+    assert row["pairs"] == 15
+
+
+def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says():
+    random, hits = np.random.default_rng(1), 0
+    for _ in range(200):
+        mine, theirs = random.normal(0.1, 0.3, (4, 10)), random.normal(0.0, 0.3, (4, 10))
+        table = paired(_metrics({("a", 1): mine.tolist(), ("b", 1): theirs.tolist()}), "a", "b")
+        hits += table["low"][0] <= 0.1 <= table["high"][0]
+    assert 0.88 <= hits / 200 <= 0.99
+
+
+def test_gains_are_relative_to_the_best_deployable_competitor_at_each_load():
+    values = {
+        ("cosmo", 320): [[0.62]], ("aov-gap", 320): [[0.498]], ("all-local", 320): [[0.061]],
+        ("full-information", 320): [[0.72]], ("cosmo-flat", 320): [[0.57]],
+        ("cosmo", 120): [[0.9]], ("all-local", 120): [[0.6]], ("aov-gap", 120): [[0.5]],
+    }  # fmt: skip
+    table = gains(summarise(_metrics(values)), "cosmo")
+    by_rate = {row["rate"]: row for row in table.iter_rows(named=True)}
+    assert by_rate[320]["competitor"] == "aov-gap"
+    assert by_rate[320]["gain"] == pytest.approx(0.245, abs=5e-4)  # the paper's own example
+    assert by_rate[120]["competitor"] == "all-local"
+    assert by_rate[120]["gain"] == pytest.approx(0.5)
+
+
+def test_t90_by_hand():
+    curve = [0.0] * 5 + [100.0] * 30
+    # Smoothed: 20, 40, 60, 80, 100 from the sixth episode on; 90 % is reached at the tenth.
+    assert smoothed(curve)[4:11] == [0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 100.0]
+    assert t90(curve) == 10
+    relapse = [0.0] * 5 + [100.0] * 5 + [0.0] * 5 + [100.0] * 30
+    assert t90(relapse) > 15
+    assert t90([-value for value in curve]) == 10  # a fall counts as well
+    rows = [
+        {"scenario": "s", "method": "m", "arrivals": "a", "rate": 1.0, "seed": seed,
+         "episode": episode, "reward": reward}
+        for seed, shift in ((0, 0), (1, 2), (2, 4))
+        for episode, reward in enumerate([0.0] * shift + curve)
+    ]  # fmt: skip
+    assert stabilisation(polars.DataFrame(rows))["t90"].to_list() == [12.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "numbers"),
+    [
+        ({"settings": []}, 2),
+        ({"settings": ["workload.rate=99"]}, 2),
+        ({"settings": [], "scenarios": ["shared-sn"]}, 0),
+        ({}, 0),  # short episodes are another world
+    ],
+)
+def test_the_papers_numbers_stand_only_beside_the_papers_world(changes, numbers):
+    plan = small_plan(("all-local",), **changes)
+    values = {("all-local", 120): [[0.26]], ("all-local", 320): [[0.06]]}
+    metrics = _metrics(values).with_columns(scenario=polars.lit(plan.scenarios[0]))
+    table = with_paper(summarise(metrics), plan)
+    assert len(paper_rows(table)) == numbers
+
+
+def test_the_papers_numbers_are_all_there():
+    table = reported()
+    assert table.height == 79
+    assert set(table["arrivals"]) == {"deterministic", "poisson"}
+    assert table["value"].null_count() == 0
+
+
+def test_bounds_are_there_for_every_load():
+    table = bounds(load_plan("paper"))
+    assert table.height == 14
+    row = table.filter(arrivals="poisson", rate=320.0).row(0, named=True)
+    assert row["fluid_bound"] == pytest.approx(0.818, abs=0.002)
+    assert is_papers_world(next(load_plan("paper").points())[0])
+
+
+def test_tables_in_two_languages():
+    assert markdown(("a", "b"), [("1", "2")]) == "| a | b |\n|---|---|\n| 1 | 2 |"
+    text = latex(("rate_x",), [("1 ± 2 %",)], "Gate–route", "tab:x")
+    assert r"\textbf{rate\_x} \\" in text
+    assert r"1 $\pm$ 2 \% \\" in text
+    assert text.count("{") == text.count("}")
