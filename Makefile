@@ -18,6 +18,7 @@ lint: .venv/ready
 bench: .venv/ready
 	$(BIN)/python benchmarks/world.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/scheduler.py
 
 # Measures again what the docs report.
 docs: .venv/ready

@@ -26,6 +26,13 @@ DOCS = Path(__file__).parent
 DATA = DOCS / "data"
 STUDIES = {
     "paper": load_plan("paper"),
+    "reward-scale-1": load_plan(
+        "paper",
+        [
+            'compare=[{methods=["cosmo"], rates=[120.0, 220.0, 320.0]}]',
+            'training.settings=["sn.reward_scale=1.0"]',
+        ],
+    ),
     "baselines": load_plan("baselines"),
     "baselines-shared-sn": load_plan("baselines", ['scenarios=["shared-sn"]']),
 }
@@ -60,6 +67,26 @@ def all_metrics(summary: polars.DataFrame) -> str:
     )
 
 
+def reward_scale(ours: polars.DataFrame, other: polars.DataFrame) -> str:
+    """`cosmo` with s_r = 10 V and with s_r = V."""
+    rows = []
+    for scale, summary in (("10 V", ours), ("V", other)):
+        points = (
+            other.select("arrivals", "rate").unique(maintain_order=True).sort("arrivals", "rate")
+        )
+        for process, rate in points.iter_rows():
+            here = summary.filter(arrivals=process, rate=rate, method="cosmo")
+            cells = [
+                "{mean:.{digits}f} ± {std:.{digits}f}".format(
+                    digits=digits, **here.filter(metric=metric).row(0, named=True)
+                )
+                for metric, _, digits in SHOWN[:3]
+            ]
+            rows.append((scale, process, f"{rate:g}", *cells))
+    header = ("s_r", "arrivals", "tasks/s", "success rate", "decision accuracy", "update cost")
+    return tables.markdown(header, rows)
+
+
 def made_from(study: Study) -> str:
     """Versions and machine."""
     versions = ", ".join(f"{name} {value}" for name, value in study.about["versions"].items())
@@ -74,10 +101,10 @@ def write(page: str, parts: dict[str, str]) -> None:
     path = DOCS / page
     text = path.read_text(encoding="utf-8")
     for name, part in parts.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         if not pattern.search(text):
             sys.exit(f"{page}: no place for {name}")
-        text = pattern.sub(lambda found: f"{found[1]}{part}{found[2]}", text)  # noqa: B023
+        text = pattern.sub(lambda found: f"{found[1]}\n{part}\n\n{found[2]}", text)  # noqa: B023
     path.write_text(text, encoding="utf-8")
 
 
@@ -122,6 +149,7 @@ def main() -> None:
             "all-loads": all_metrics(summary),
         },
     )
+    write("learning.md", {"reward-scale": reward_scale(summary, summaries["reward-scale-1"])})
     write(
         "baselines.md",
         {

@@ -1,25 +1,44 @@
 """Every example in README and docs runs as it stands there, page by page, in an empty folder."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from cosmo.learn.config import TrainingConfig
 from cosmo.scenario import Scenario
+from cosmo.study import load, load_plan
+from cosmo.study.statistics import summarise, with_paper
+from cosmo.study.tables import paper_against_ours, paper_rows
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+SHORT_WORLD = ["episode.window_ms=1500", "episode.warmup_ms=300"]
+SHORT_TRAINING = [
+    "episodes=2", "validate_every=1", "encoder.collection_episodes=2", "encoder.epochs=2"
+]  # fmt: skip
+
+
 def _cheaper(arguments):
-    """The same command with fewer episodes, and a comparison at fewer loads."""
+    """The same command on shorter episodes, with less training and fewer methods."""
     if "--episodes" in arguments:
         place = arguments.index("--episodes") + 1
         arguments[place] = str(min(2, int(arguments[place])))
+    if arguments[0] in ("run", "train"):
+        settings = [*SHORT_WORLD, *(f"training.{item}" for item in SHORT_TRAINING)]
+        arguments += [part for item in settings for part in ("--set", item)]
     if arguments[0] == "run":
-        arguments += ["--episodes", "1", "--set", "workload.rates_of_interest=[100]"]
+        arguments += ["--episodes", "1", "--seeds", "0"]
+    if arguments[:2] == ["study", "run"]:
+        kept = 'compare=[{methods=["cosmo", "aoi-threshold"]}]'
+        settings = [f"settings={json.dumps(SHORT_WORLD)}", "episodes=1", "rates=[160.0]", kept]
+        settings += [f"training.settings={json.dumps(SHORT_TRAINING)}", "seeds=[0, 1]"]
+        arguments += [part for item in settings for part in ("--set", item)]
     return arguments
 
 
@@ -69,3 +88,33 @@ def test_the_map_of_the_house_names_every_package_and_module():
     for path in (ROOT / "src" / "cosmo").rglob("*.py"):
         if not path.name.startswith("__") and path.parent.name not in ("cli", "study"):
             assert path.stem in words, f"{path} is not on the map"
+
+
+def test_the_learning_page_names_every_field_of_training():
+    text = (ROOT / "docs" / "learning.md").read_text()
+
+    def fields(model, prefix=""):
+        for name, field in model.model_fields.items():
+            if hasattr(field.annotation, "model_fields"):
+                yield from fields(field.annotation, f"{prefix}{name}.")
+            else:
+                yield f"{prefix}{name}"
+
+    assert [name for name in fields(TrainingConfig) if f"`{name}`" not in text] == []
+
+
+def test_the_tables_of_the_docs_are_what_their_data_say():
+    """`docs/data` is a real run; the pages were made from it and from nothing else."""
+    study = load(ROOT / "docs" / "data" / "paper")
+    summary = with_paper(summarise(study.metrics), study.plan)
+    text = (ROOT / "docs" / "reproduction.md").read_text()
+    assert paper_against_ours(summary) in text
+    assert study.plan == load_plan("paper")
+    for metric, floor in (("success_rate", 0.02), ("decision_accuracy", 0.02)):
+        rows = [row for row in paper_rows(summary) if row["method"] == "cosmo"]
+        points = [row for row in rows if row["metric"] == metric]
+        assert len(points) == 6
+        assert all(row["ours"] >= row["paper"] - floor for row in points)
+    costs = [row for row in rows if "update_cost" in row["metric"]]
+    assert len(costs) == 7
+    assert all(row["ours"] <= 1.1 * row["paper"] for row in costs)

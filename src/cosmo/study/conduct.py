@@ -7,7 +7,7 @@ from pathlib import Path
 from cosmo.study import store
 from cosmo.study.executor import Event, Executor, Failed, Finished, carry_out
 from cosmo.study.plan import Plan
-from cosmo.study.units import Unit, finished
+from cosmo.study.units import TrainUnit, Unit, finished
 
 
 @dataclass
@@ -24,19 +24,17 @@ class Progress:
         return sum(share == 1.0 for share in self.share.values())
 
     @property
-    def weights(self) -> dict[str, float]:
-        """Roughly how dear units are: training by its loads, playing a hundredth of that."""
-        return {
-            unit.name: sum(unit.rates) * (1.0 if hasattr(unit, "config") else 0.02)
-            for unit in self.units
-        }
-
-    @property
     def total(self) -> float:
         """The share of all work that is done."""
-        weights = self.weights
-        whole = sum(weights.values())
-        return sum(weights[name] * share for name, share in self.share.items()) / whole
+        done = sum(self._weights[name] * share for name, share in self.share.items())
+        return done / sum(self._weights.values())
+
+    def __post_init__(self) -> None:
+        # Roughly how dear units are: training by its loads, playing a hundredth of that.
+        self._weights = {
+            unit.name: sum(unit.rates) * (1.0 if isinstance(unit, TrainUnit) else 0.02)
+            for unit in self.units
+        }
 
 
 def progress_of(folder: Path, plan: Plan) -> Progress:

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,7 +72,7 @@ class PlayUnit:
     seeds: tuple[int, ...]
     episodes: int
 
-    @property
+    @cached_property
     def name(self) -> str:
         """For people, and for the folder."""
         return _name(self.method, self.scenario.name, self.arrivals, self._content())
@@ -116,7 +117,7 @@ class TrainUnit:
         """The one."""
         return (self.rate,)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """For people, and for the folder."""
         return _name(self.method, self.scenario.name, f"{self.rate:g}", self._content())
