@@ -8,7 +8,7 @@ from cosmo.control import Setting
 
 def setting(scenario, episodes=1, rate=None):
     rate = scenario.workload.rate if rate is None else rate
-    return Setting(scenario, 0, range(episodes), rate, scenario.episode.window_ms)
+    return Setting(scenario, [0] * episodes, range(episodes), rate, scenario.episode.window_ms)
 
 
 def tasks(scenario, count=1, **fields):

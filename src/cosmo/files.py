@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,19 @@ def whole_file(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether nothing is in a folder; what a killed `whole_file` left there is removed."""
+    inside = list(folder.iterdir())
+    for path in inside:
+        if _LEFT.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    return all(_LEFT.fullmatch(path.name) for path in inside)
+
+
+# Temporary names of `whole_file`: what it writes, and eight characters.
+_LEFT = re.compile(r"\..+\.(json|npz|parquet|csv|html|md|tex|png|svg|pdf|toml)\.[a-z0-9_]{8}")
 
 
 def table_format(path: Path) -> str:

@@ -26,7 +26,13 @@ def test_run_status_report(cosmo, tmp_path):
     assert (code, stdout) == (0, ""), err
     assert "mine: 2 of 2 units finished" in err
     code, stdout, _ = cosmo("study", "status", out, "--json")
-    assert json.loads(stdout) == {"plan": "mine", "units": 2, "finished": 2, "left": []}
+    assert json.loads(stdout) == {
+        "plan": "mine",
+        "units": 2,
+        "finished": 2,
+        "left": [],
+        "failed": {},
+    }
     code, stdout, _ = cosmo("study", "status", out)
     assert "2 of 2 units finished, 100% of the work" in stdout
     before = (out / "metrics.parquet").read_bytes()

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from short import short_config, short_runs
 from cosmo import InputError, load
 from cosmo.control import load_controller, method, play
 from cosmo.learn import checkpoint, session
+from cosmo.learn.trainer import Trainer
 from cosmo.workload import episode
 
 
@@ -93,6 +95,26 @@ def test_more_episodes_can_be_added_later(whole, tmp_path):
     _train(folder, episodes=2)
     _train(folder, episodes=5, resume=True)
     _assert_equal(folder, whole)
+
+
+def test_a_training_that_is_shorter_than_the_validation_interval_still_delivers(tmp_path):
+    config = short_config(2, "validate_every=5")
+    session.train(tmp_path / "short", "cosmo", short_runs(0), config)
+    arrays = _contents(tmp_path / "short")[0]
+    assert arrays["agents.npz/best_episode"].tolist() == [2]
+    np.testing.assert_array_equal(arrays["state.npz/best_en"], arrays["state.npz/en/parameters"])
+
+
+def test_before_the_first_validation_the_current_networks_are_delivered(tmp_path):
+    trainer = Trainer(short_runs(0), short_config(3, "validate_every=5"))
+    trainer.pretrain()
+    trainer.train_episode()
+    checkpoint.start(tmp_path, checkpoint.describe("cosmo", short_runs(0), trainer.config))
+    checkpoint.save(tmp_path, trainer, checkpoint.Curves(short_runs(0)))
+    layers = load_controller(tmp_path).agents.en
+    current = trainer.agents().en
+    for name, value in layers.items():
+        np.testing.assert_array_equal(value, current[name])
 
 
 def test_a_finished_training_resumes_to_nothing(whole):
@@ -186,6 +208,25 @@ def test_another_training_is_not_resumed(whole):
         session.train(whole, "cosmo", short_runs(0, 1), short_config(5, "en.batch=8"), resume=True)
     with pytest.raises(InputError, match="method = 'cosmo', not 'cosmo-flat'"):
         session.train(whole, "cosmo-flat", short_runs(0, 1), short_config(), resume=True)
+
+
+def test_what_a_kill_left_half_written_is_no_obstacle(tmp_path):
+    folder = tmp_path / "training"
+    folder.mkdir()
+    (folder / ".training.json.ab12cd_e").write_text("{")
+    _train(folder, episodes=1, seeds=(0,), resume=True)
+    assert not list(folder.glob(".training*"))
+
+
+def test_an_unknown_seed_gets_an_agent_of_its_load(whole):
+    controller = load_controller(whole)
+    mixed = replace(
+        controller,
+        scenarios=(load("paper", ["workload.arrivals=deterministic"]), load("paper")),
+    )
+    assert mixed.run_of(7, load("paper")) == 1
+    assert mixed.run_of(0, load("paper")) == 0
+    assert mixed.run_of(7, load("paper", ["workload.rate=99"])) == 0
 
 
 def test_a_folder_of_others_is_not_touched(whole, tmp_path):

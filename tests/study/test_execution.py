@@ -15,8 +15,9 @@ from polars.testing import assert_frame_equal
 from small import SHORT, Odd, do_odd, small_plan
 
 from cosmo import InputError
-from cosmo.study import LocalExecutor, conduct, load, progress_of
+from cosmo.study import LocalExecutor, conduct, load, load_plan, progress_of
 from cosmo.study.executor import Event, Failed, Finished
+from cosmo.study.statistics import bounds
 from cosmo.study.units import DONE
 
 
@@ -187,9 +188,12 @@ def test_a_failing_method_is_reported_with_its_cause_and_can_be_mended(tmp_path)
     assert "Mine" in cause
     assert "of mine" in cause
     assert load(folder).metrics["method"].unique().to_list() == ["all-local"]
+    assert list(progress_of(folder, plan).failed.values()) == [cause]
     mine.write_text(broken.format(line="pass"))
+    plan = small_plan((f"{mine}:Mine", "all-local"))
     progress = conduct(plan, folder, LocalExecutor(2))
     assert not progress.failed
+    assert not progress_of(folder, plan).failed
     rows = load(folder).metrics
     mine_rows, theirs = (
         rows.filter(polars.col("method") != "all-local"),
@@ -207,6 +211,56 @@ def test_a_folder_of_others_or_of_another_plan_is_refused_and_left_alone(whole, 
         conduct(small_plan(), whole, LocalExecutor(1))
     with pytest.raises(InputError, match="cannot be made a folder"):
         conduct(small_plan(), tmp_path / "mine.txt" / "x", LocalExecutor(1))
+
+
+def test_a_changed_policy_is_played_again(tmp_path):
+    mine, folder = tmp_path / "mine.py", tmp_path / "study"
+    policy = (
+        "import numpy as np\nfrom cosmo import Method\n"
+        "class Mine(Method):\n    'Mine.'\n"
+        "    def dispatcher(self, setting):\n        return self\n"
+        "    def decide(self, tasks):\n        return np.full(len(tasks), {action})\n"
+    )
+    found = []
+    for action in (0, 1):
+        mine.write_text(policy.format(action=action))
+        conduct(small_plan((f"{mine}:Mine",)), folder, LocalExecutor(1))
+        found.append(load(folder).metrics["success_rate"].to_list())
+    assert found[0] != found[1]
+
+
+def test_a_study_means_the_same_when_its_files_are_gone(tmp_path, monkeypatch):
+    (tmp_path / "plans").mkdir()
+    world = tmp_path / "plans" / "world.toml"
+    world.write_text(
+        'extends = "paper"\nname = "mine"\n[episode]\nwindow_ms = 1500.0\nwarmup_ms = 300.0\n'
+    )
+    path = tmp_path / "plans" / "plan.toml"
+    path.write_text(
+        'name = "x"\nscenarios = ["world.toml"]\narrivals = ["poisson"]\nrates = [200.0]\n'
+        'seeds = [0]\nepisodes = 1\n[[compare]]\nmethods = ["all-local"]\n'
+    )
+    monkeypatch.chdir(tmp_path)  # files of a plan are beside it, wherever one stands
+    folder = tmp_path / "study"
+    conduct(load_plan("plans/plan.toml"), folder, LocalExecutor(1))
+    world.write_text(world.read_text().replace("1500.0", "1600.0"))
+    with pytest.raises(InputError, match="has changed since"):
+        conduct(load_plan("plans/plan.toml"), folder, LocalExecutor(1))
+    world.unlink()
+    study = load(folder)
+    assert next(study.plan.points())[0].episode.window_ms == 1500.0
+    assert progress_of(folder, study.plan).done == 1
+    assert bounds(study.plan).height == 1
+
+
+def test_another_version_does_not_go_on_with_a_study(whole):
+    import cosmo
+
+    plan = small_plan(("cosmo", "all-local", "random"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cosmo, "__version__", "99.0")
+        with pytest.raises(InputError, match=r"this is 99\.0; choose another folder"):
+            conduct(plan, whole, LocalExecutor(1))
 
 
 def test_a_full_disk_fails_the_unit_in_one_line_and_loses_nothing(tmp_path):

@@ -4,12 +4,15 @@ import json
 import re
 import shutil
 import time
+from dataclasses import replace
 
+import polars
 import pytest
 from small import small_plan
 
-from cosmo.study import LocalExecutor, conduct, load
+from cosmo.study import LocalExecutor, conduct, load, page
 from cosmo.study.report import write_report
+from cosmo.study.statistics import summarise, with_paper
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
@@ -28,6 +31,20 @@ def report(tmp_path_factory):
     )
     assert not conduct(plan, folder / "study", LocalExecutor(2)).failed
     return write_report(load(folder / "study"), folder / "out")
+
+
+def test_tables_of_the_page_keep_scenarios_apart(report):
+    study = load(report.page.parent.parent / "study")
+    other = study.metrics.with_columns(
+        scenario=polars.lit("other"), success_rate=polars.col("success_rate") * 0.5
+    )
+    both = replace(study, metrics=polars.concat([study.metrics, other]))
+    summary = with_paper(summarise(both.metrics), study.plan)
+    made = {table["title"]: table["rows"] for table in page._tables(both, summary)}
+    title = "Gate ablation (mean ± standard deviation over runs)"
+    first, second = made[f"paper: {title}"], made[f"other: {title}"]
+    assert len(first) == len(second) > 0
+    assert first[0][3] != second[0][3]
 
 
 def test_every_figure_is_there_in_three_formats(report):
@@ -149,6 +166,7 @@ def test_the_page_in_a_real_browser(report, browser, tmp_path):
     )
     card = browser.find_element("id", "task").text
     assert "action values: local" in card
+    assert "status z = (" in card
     assert "believed" in card
     _click(browser, '[data-span="500"]')
     low, high = browser.execute_script(

@@ -19,7 +19,7 @@ from cosmo.study.statistics import (
     t90,
     with_paper,
 )
-from cosmo.study.tables import latex, markdown, paper_rows
+from cosmo.study.tables import gains_table, latex, markdown, paired_table, paper_rows
 
 
 def _metrics(values):
@@ -68,7 +68,7 @@ def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says():
         mine, theirs = random.normal(0.1, 0.3, (4, 10)), random.normal(0.0, 0.3, (4, 10))
         table = paired(_metrics({("a", 1): mine.tolist(), ("b", 1): theirs.tolist()}), "a", "b")
         hits += table["low"][0] <= 0.1 <= table["high"][0]
-    assert 0.88 <= hits / 200 <= 0.99
+    assert hits / 200 >= 0.9
 
 
 def test_gains_are_relative_to_the_best_deployable_competitor_at_each_load():
@@ -83,6 +83,30 @@ def test_gains_are_relative_to_the_best_deployable_competitor_at_each_load():
     assert by_rate[320]["gain"] == pytest.approx(0.245, abs=5e-4)  # the paper's own example
     assert by_rate[120]["competitor"] == "all-local"
     assert by_rate[120]["gain"] == pytest.approx(0.5)
+
+
+def test_gains_where_there_is_nobody_or_nothing_to_beat():
+    alone = summarise(_metrics({("cosmo", 320): [[0.6]], ("full-information", 320): [[0.7]]}))
+    assert gains(alone, "cosmo").height == 0
+    values = {("cosmo", 320): [[0.6]], ("self-tracking", 320): [[0.0]]}
+    table = summarise(_metrics(values))
+    assert gains(table, "cosmo")["gain"].to_list() == [None]
+    text = gains_table(table, "cosmo", "success_rate")  # none of the paper's baselines is there
+    assert "| poisson | 320 | 0.600 | – | – | self-tracking 0.000 | – |" in text
+    assert "| − self-tracking |" in paired_table(_metrics(values), "cosmo", "success_rate")
+
+
+def test_runs_that_never_stabilise_count():
+    steady, late = [0.0] * 5 + [100.0] * 30, [0.0] * 30 + [100.0] * 3
+    assert t90(late) is None
+    rows = [
+        {"scenario": "s", "method": "m", "arrivals": "a", "rate": 1.0, "seed": seed,
+         "episode": episode, "reward": reward}
+        for seed, curve in enumerate((steady, late, late))
+        for episode, reward in enumerate(curve)
+    ]  # fmt: skip
+    row = stabilisation(polars.DataFrame(rows)).row(0, named=True)
+    assert (row["t90"], row["stable"], row["runs"]) == (None, 1, 3)
 
 
 def test_t90_by_hand():

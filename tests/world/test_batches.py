@@ -211,3 +211,77 @@ def test_whoever_is_asked_must_answer():
     worlds.advance()
     with pytest.raises(ValueError, match="actions must be"):
         worlds.advance()
+
+
+def _random_play(worlds, hold, seed=0):
+    """Play to the end with actions that depend on the task alone; returns the outcomes."""
+    turn = worlds.advance()
+    while not turn.over:
+        if len(turn.dispatch):
+            worlds.answer(action=(turn.dispatch.task * 7 + seed) % 3)
+        if len(turn.update):
+            worlds.answer(send=True, interval_ms=25.0 + turn.update.world)
+        if hold == "en" and len(turn.update):
+            turn = worlds.advance(hold="en")
+        elif hold == "sn" and len(turn.dispatch):
+            turn = worlds.advance(hold="sn")
+        else:
+            turn = worlds.advance()
+    return [worlds.outcome(world) for world in range(len(worlds))]
+
+
+@pytest.mark.parametrize("hold", ["en", "sn"])
+def test_holding_worlds_back_changes_nothing(hold):
+    scenario = load("paper", ["workload.rate=300", "episode.window_ms=2000", "episode.warmup_ms=0"])
+    episodes = [episode(scenario, seed, 0) for seed in range(5)]
+    plain = _random_play(Worlds(scenario, episodes, status_dimensions=2), "")
+    held = _random_play(Worlds(scenario, episodes, status_dimensions=2), hold)
+    for one, other in zip(plain, held, strict=True):
+        np.testing.assert_array_equal(one.outcome, other.outcome)
+        np.testing.assert_array_equal(one.finished_ms, other.finished_ms)
+        assert one.updates == other.updates
+
+
+def test_held_rows_stay_and_settled_tasks_add_up():
+    scenario = load("paper", ["workload.rate=300", "episode.window_ms=2000", "episode.warmup_ms=0"])
+    worlds = Worlds(scenario, [episode(scenario, seed, 0) for seed in range(6)], 2)
+    turn, settled, seen = worlds.advance(), 0, 0
+    while True:
+        while len(turn.update):  # bring every world to an EN decision
+            before = turn.dispatch.world.tolist(), turn.dispatch.time_ms.tolist()
+            worlds.answer(send=False, interval_ms=40.0)
+            turn = worlds.advance(hold="en")
+            rows = len(before[0])
+            assert turn.dispatch.world.tolist()[:rows] == before[0]
+            assert turn.dispatch.time_ms.tolist()[:rows] == before[1]
+        settled += len(turn.settled)
+        if turn.over:
+            break
+        assert sorted(turn.dispatch.world) == np.flatnonzero(~worlds.over).tolist()
+        seen += len(turn.dispatch)
+        worlds.answer(action=0)
+        turn = worlds.advance()
+    total = sum(len(each.tasks) for each in worlds.episodes)
+    assert (seen, settled) == (total, total)
+
+
+def test_a_restarted_world_plays_like_a_new_one():
+    scenario = load(
+        "shared-sn", ["workload.rate=200", "episode.window_ms=1500", "episode.warmup_ms=0"]
+    )
+    first, second = ([episode(scenario, seed, n) for seed in range(3)] for n in (0, 1))
+    worlds = Worlds(scenario, first, status_dimensions=4)
+    _random_play(worlds, "")
+    for world in (2, 0, 1):
+        worlds.restart(world, second[world])
+    again = _random_play(worlds, "")
+    fresh = _random_play(Worlds(scenario, second, status_dimensions=4), "")
+    for one, other in zip(again, fresh, strict=True):
+        np.testing.assert_array_equal(one.action, other.action)
+        np.testing.assert_array_equal(one.outcome, other.outcome)
+        np.testing.assert_array_equal(one.finished_ms, other.finished_ms)
+        assert one.updates == other.updates
+        assert one.status == other.status
+    running = Worlds(scenario, first, status_dimensions=4)
+    with pytest.raises(ValueError, match="is not over"):
+        running.restart(0, second[0])

@@ -17,9 +17,9 @@ from cosmo.cli.options import (
     SetOption,
     check_run,
 )
-from cosmo.control import Controller, load_controller
+from cosmo.control import Controller, Simulation, load_controller
 from cosmo.control import evaluate as play_runs
-from cosmo.measure import summary
+from cosmo.measure import Interval, summary
 from cosmo.scenario import Scenario, changed, load
 from cosmo.workload import read_trace
 
@@ -52,32 +52,44 @@ def evaluate(
     compile_engine()
     with progress(f"{controller.method}, {len(scenarios)} run(s)") as share_done:
         results = play_runs(controller, episodes, scenarios, tasks, share_done)
-    # The paper's intervals are over runs: a run's episodes are averaged first.
-    means = [{name: value.mean for name, value in run.metrics.items()} for run in results]
-    overall = summary(means)
+    loads = _by_load(scenarios, results, trace)
     if as_json:
         runs = [
             simulation_document(scenario, controller.method, seed, result, trace)
             for scenario, seed, result in zip(scenarios, controller.seeds, results, strict=True)
         ]
+        overall = [
+            {"load": name, "runs": count, "metrics": metrics_document(metrics)}
+            for name, (count, metrics) in loads.items()
+        ]
         document = {
             "checkpoint": str(folder),
             "method": controller.method,
             "episodes": episodes,
-            "overall": {"runs": len(runs), "metrics": metrics_document(overall)},
+            "overall": overall[0] if len(overall) == 1 else overall,
             "runs": runs,
         }
         typer.echo(json.dumps(document, indent=2))
         return
-    first = scenarios[0]
-    load_ = (
-        f"trace {trace}" if trace else f"{first.workload.arrivals}, {first.workload.rate:g} tasks/s"
-    )
-    title = (
-        f"{controller.method} on {first.name} ({load_}): means and intervals over"
-        f" {len(results)} run(s) of {episodes} episode(s)"
-    )
-    Console().print(metrics_table(title, overall))
+    for name, (count, metrics) in loads.items():
+        title = (
+            f"{controller.method} on {scenarios[0].name} ({name}): means and intervals over"
+            f" {count} run(s) of {episodes} episode(s)"
+        )
+        Console().print(metrics_table(title, metrics))
+
+
+def _by_load(
+    scenarios: tuple[Scenario, ...], results: list[Simulation], trace: Path | None
+) -> dict[str, tuple[int, dict[str, Interval]]]:
+    """Runs and metrics of every load; intervals are over runs, as in the paper."""
+    groups: dict[str, list[dict[str, float]]] = {}
+    for scenario, result in zip(scenarios, results, strict=True):
+        workload = scenario.workload
+        name = f"trace {trace}" if trace else f"{workload.arrivals}, {workload.rate:g} tasks/s"
+        means = {metric: value.mean for metric, value in result.metrics.items()}
+        groups.setdefault(name, []).append(means)
+    return {name: (len(means), summary(means)) for name, means in groups.items()}
 
 
 def _scenarios(

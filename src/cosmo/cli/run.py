@@ -56,11 +56,13 @@ def run(
             "compare": [{"methods": ["cosmo", *BASELINES]}],
         }
     )
-    conducted(plan, out, chosen_executor("local", workers, None))
+    right = conducted(plan, out, chosen_executor("local", workers, None))
     study = load(out)
     written = write_report(study, out / "report")
     _print_tables(study)
     notes.print(f"metrics: {out / 'metrics.parquet'}\nopen {written.page}", soft_wrap=True)
+    if not right:
+        raise typer.Exit(1)
 
 
 def _print_tables(study) -> None:  # type: ignore[no-untyped-def]

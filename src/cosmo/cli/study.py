@@ -56,7 +56,8 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     from cosmo.study.plan import plan_from
     from cosmo.study.store import read_about
 
-    plan = plan_from(read_about(folder)["plan"])
+    about = read_about(folder)
+    plan = plan_from(about["plan"], about["resolved"])
     progress = progress_of(folder, plan)
     if as_json:
         document = {
@@ -64,6 +65,7 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
             "units": len(progress.units),
             "finished": progress.done,
             "left": [name for name, share in progress.share.items() if share < 1.0],
+            "failed": progress.failed,
         }
         typer.echo(json.dumps(document, indent=2))
         return
@@ -73,6 +75,8 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    for name, cause in progress.failed.items():
+        Console().print(f"failed: {name}: {cause}", highlight=False, soft_wrap=True)
 
 
 @app.command("run")
@@ -92,8 +96,10 @@ def run(
     from cosmo.study import load_plan
 
     plan = load_plan(plan_name, settings or [])
-    conducted(plan, out, chosen_executor(executor, workers, address))
+    right = conducted(plan, out, chosen_executor(executor, workers, address))
     notes.print(f"next: cosmo report {out}", soft_wrap=True)
+    if not right:
+        raise typer.Exit(1)
 
 
 def chosen_executor(name: str, workers: int | None, address: str | None):  # type: ignore[no-untyped-def]
@@ -113,8 +119,8 @@ def chosen_executor(name: str, workers: int | None, address: str | None):  # typ
     raise InputError(f"--executor = {name!r}: must be local or ray")
 
 
-def conducted(plan, out: Path, executor) -> None:  # type: ignore[no-untyped-def]
-    """Carry out a plan with progress for people; failures end it with exit code 1."""
+def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def]
+    """Carry out a plan with progress for people; whether nothing failed."""
     from cosmo.study import conduct
 
     compile_engine()
@@ -128,8 +134,7 @@ def conducted(plan, out: Path, executor) -> None:  # type: ignore[no-untyped-def
         f" in {_clock(time.monotonic() - start)}; wrote {out}",
         soft_wrap=True,
     )
-    if progress.failed:
-        raise typer.Exit(1)
+    return not progress.failed
 
 
 def _clock(seconds: float) -> str:

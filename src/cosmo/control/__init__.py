@@ -1,6 +1,6 @@
 """Who decides: the two calls, the methods behind them, their registry, and playing them."""
 
-from cosmo.control.controller import Controller, load_controller
+from cosmo.control.controller import Controller, load_controller, trained_method
 from cosmo.control.evaluate import evaluate
 from cosmo.control.method import (
     NOTHING,
@@ -36,4 +36,5 @@ __all__ = [
     "play",
     "simulate",
     "simulate_runs",
+    "trained_method",
 ]

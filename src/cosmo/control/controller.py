@@ -44,9 +44,10 @@ class Controller:
 
     def run_of(self, seed: int, scenario: Scenario) -> int:
         """The run that was trained with this seed, at best at this load, or else the first."""
-        same = [run for run, own in enumerate(self.seeds) if own == seed] or [0]
+        same = [run for run, own in enumerate(self.seeds) if own == seed]
+        among = same or list(range(len(self.seeds)))
         load = scenario.workload
-        return next((run for run in same if self.scenarios[run].workload == load), same[0])
+        return next((run for run in among if self.scenarios[run].workload == load), among[0])
 
 
 def load_controller(folder: str | Path) -> Controller:
@@ -146,6 +147,11 @@ class Trained(Method):
     def updater(self, setting: Setting) -> Updater:
         """The SN agents."""
         return self._learned(setting).updater(setting)
+
+
+def trained_method(name: str, folder: Path) -> "Trained":
+    """The method of this name from a folder of `cosmo train`."""
+    return {"cosmo": Cosmo, "cosmo-flat": CosmoFlat}[name](folder)
 
 
 class Cosmo(Trained):

@@ -151,6 +151,11 @@ class LearnedDispatcher:
 
     would_decide = decide
 
+    def status(self, tasks: DispatchObservation) -> Floats:
+        """[row, SN, d]: what the cached statuses say, zeros while there are none."""
+        remote = self.observe_inputs(tasks)[1].reshape(len(tasks), tasks.sns, -1)
+        return remote[:, :, : self.agents.dimensions]
+
     def values(self, tasks: DispatchObservation) -> Floats:
         """Q of [local, SN 1, …, reject], for people who want to look."""
         return self.agents.en_values(tasks.world, *self.observe_inputs(tasks))

@@ -136,7 +136,7 @@ def start(folder: Path, told: dict[str, Any]) -> None:
 def save(folder: Path, trainer: Trainer, curves: Curves) -> None:
     """Write down where a training stands."""
     _write_arrays(folder / STATE, {**trainer.saved(), "curves": curves.saved()})
-    best = trainer.agents(trainer.best_en, trainer.best_sn)
+    best = trainer.agents(*trainer.best())
     arrays = named_layers("en", best.en) | named_layers("sn", best.sn)
     if best.encoder is not None:
         arrays |= named_layers("encoder", best.encoder)

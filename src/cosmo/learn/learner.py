@@ -81,8 +81,9 @@ class Learner:
             parameters, target, state = self._advance(
                 parameters, target, state, self.updates + first, left, batches
             )
-        self.parameters, self._state = np.asarray(parameters), state
-        self.target = np.asarray(target)
+        # Copies that can be written to, as at the start: compiled code tells them from others.
+        self.parameters, self._state = np.array(parameters), state
+        self.target = np.array(target)
         self.updates += owed
 
     def saved(self) -> Arrays:

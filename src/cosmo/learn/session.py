@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cosmo.control.controller import DESCRIPTION
 from cosmo.errors import InputError
+from cosmo.files import is_empty
 from cosmo.learn import checkpoint
 from cosmo.learn.config import TrainingConfig, config_with
 from cosmo.learn.trainer import Curve, Run, Trainer
@@ -80,12 +81,12 @@ def _prepared(folder: Path, resume: bool) -> bool:
     """Make the folder; whether there is a training in it to go on with."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        inside = any(folder.iterdir())
+        empty = is_empty(folder)
     except OSError as error:
         raise InputError(
             f"--out = '{folder}': cannot be made a folder ({error.strerror})"
         ) from None
-    if not inside:
+    if empty:
         return False
     if not (folder / DESCRIPTION).exists():
         raise InputError(f"--out = '{folder}': is not empty and has no training in it")

@@ -128,9 +128,17 @@ class Trainer:
             with_age=self.config.en.with_age,
         )
 
+    def best(self) -> tuple[Floats, Floats]:
+        """Parameters of the best EN and SN agents so far; before any validation, the current."""
+        unknown = np.isneginf(self.best_utility)[:, None]
+        return (
+            np.where(unknown, self.en.parameters, self.best_en),
+            np.where(unknown, self.sn.parameters, self.best_sn),
+        )
+
     def best_agents(self, run: int, worlds: int) -> Agents:
         """The best checkpoint of one run, for so many worlds side by side (R25)."""
-        return self.agents(self.best_en, self.best_sn).of([run] * worlds)
+        return self.agents(*self.best()).of([run] * worlds)
 
     def train(self, told: Callable[[int, list[Curve]], None]) -> None:
         """All episodes that are left; `told` hears of each and of every run's curve."""
@@ -152,7 +160,8 @@ class Trainer:
             self.sn.update(random)
         self.episode += 1
         curves = self._curves(rollout)
-        if self.episode % self.config.validate_every == 0:
+        last = self.episode == self.config.episodes
+        if self.episode % self.config.validate_every == 0 or last:
             for curve, utility in zip(curves, self._validate(), strict=True):
                 curve["validation_utility"] = utility
         return curves

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cosmo.errors import InputError
+from cosmo.files import whole_file
 from cosmo.study import store
 from cosmo.study.executor import Event, Executor, Failed, Finished, carry_out
 from cosmo.study.plan import Plan
@@ -38,10 +40,25 @@ class Progress:
 
 
 def progress_of(folder: Path, plan: Plan) -> Progress:
-    """How far the study in a folder is."""
+    """How far the study in a folder is, and what failed when it was last tried."""
     units = plan.units()
-    share = {unit.name: float(finished(folder / store.UNITS / unit.name)) for unit in units}
-    return Progress(units, share)
+    places = {unit.name: folder / store.UNITS / unit.name for unit in units}
+    share = {name: float(finished(place)) for name, place in places.items()}
+    failed = {
+        name: (place / store.FAILED).read_text(encoding="utf-8").strip()
+        for name, place in places.items()
+        if (place / store.FAILED).exists()
+    }
+    return Progress(units, share, failed)
+
+
+def _note_failure(place: Path, cause: str) -> None:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with whole_file(place / store.FAILED) as temporary:
+            temporary.write_text(cause + "\n", encoding="utf-8")
+    except (OSError, InputError):
+        pass  # a full disk: the cause is told all the same
 
 
 def conduct(
@@ -53,6 +70,7 @@ def conduct(
     """Do what is left of a study. A unit that fails is reported and does not sink the others."""
     store.prepare(folder, plan)
     progress = progress_of(folder, plan)
+    progress.failed.clear()  # they are tried again
     told(progress)
     left = [unit for unit in progress.units if progress.share[unit.name] < 1.0]
     try:
@@ -61,8 +79,10 @@ def conduct(
                 if isinstance(event, Failed):
                     progress.failed[event.unit.name] = event.cause
                     progress.share[event.unit.name] = 0.0
+                    _note_failure(folder / store.UNITS / event.unit.name, event.cause)
                 elif isinstance(event, Finished):
                     progress.share[event.unit.name] = 1.0
+                    (folder / store.UNITS / event.unit.name / store.FAILED).unlink(missing_ok=True)
                 elif isinstance(event, Event):
                     # All but the end is only an estimate.
                     progress.share[event.unit.name] = min(event.share, 0.999)

@@ -1,5 +1,6 @@
 """One HTML file with everything in it: charts, tables, the episode viewer; works offline."""
 
+import html
 import json
 from importlib import resources
 from pathlib import Path
@@ -45,7 +46,7 @@ def write_page(
     }
     text = _part("report.html")
     for name, value in (
-        ("TITLE", f"CoSMO: {plan.name}"),
+        ("TITLE", html.escape(f"CoSMO: {plan.name}")),
         ("CSS", _part("report.css")),
         ("JS", _part("report.js")),
         ("DATA", json.dumps(data, allow_nan=False).replace("</", "<\\/")),
@@ -84,6 +85,20 @@ def _curves(curves: polars.DataFrame) -> list[dict[str, Any]]:
 
 
 def _tables(study: Study, summary: polars.DataFrame) -> list[dict[str, Any]]:
+    names = summary["scenario"].unique(maintain_order=True).to_list()
+    found = []
+    for name in names:
+        metrics, curves = study.metrics.filter(scenario=name), study.curves.filter(scenario=name)
+        for table in _tables_of(summary.filter(scenario=name), metrics, curves):
+            if len(names) > 1:
+                table["title"] = f"{name}: {table['title']}"
+            found.append(table)
+    return found
+
+
+def _tables_of(
+    summary: polars.DataFrame, metrics: polars.DataFrame, curves: polars.DataFrame
+) -> list[dict[str, Any]]:
     found = []
     methods = set(summary["method"])
     processes = summary["arrivals"].unique(maintain_order=True).to_list()
@@ -100,9 +115,12 @@ def _tables(study: Study, summary: polars.DataFrame) -> list[dict[str, Any]]:
             text = tables.gains_table(summary, "cosmo", metric)
             title = f"Relative gain of cosmo in {METRIC_TITLES[metric]}"
             found.append({"title": title, **_parsed(text)})
-    if len(study.curves):
+        title = "Success of cosmo minus the others', on equal workloads (95 % bootstrap interval)"
+        text = tables.paired_table(metrics, "cosmo", "success_rate")
+        found.append({"title": title, **_parsed(text)})
+    if len(curves):
         title = "Episodes until the training reward is stable (median t90)"
-        found.append({"title": title, **_parsed(tables.stabilisation_table(study.curves))})
+        found.append({"title": title, **_parsed(tables.stabilisation_table(curves))})
     return found
 
 
@@ -123,7 +141,7 @@ def _about(study: Study) -> list[tuple[str, str]]:
             f"Made by cosmo {study.about['version']} on {study.about['machine']}, with {versions}.",
         ),
         ("p", "Regenerate it from the study's folder, or do the study again:"),
-        ("pre", f"cosmo report DIR\ncosmo study run {study.plan.name} --out DIR"),
+        ("pre", "cosmo report DIR\ncosmo study run DIR/plan.toml --out ANOTHER"),
         ("h3", "The plan"),
         ("pre", json.dumps(study.plan.model_dump(mode="json"), indent=2)),
     ]

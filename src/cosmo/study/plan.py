@@ -5,14 +5,14 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from cosmo.control import METHODS, method
 from cosmo.documents import Documents
 from cosmo.errors import InputError
-from cosmo.learn.config import load_config
+from cosmo.learn.config import TrainingConfig, config_from, load_config
 from cosmo.learn.session import TRAINED, config_of
-from cosmo.scenario import Scenario, changed, load
+from cosmo.scenario import Scenario, changed, load, scenario_from
 from cosmo.study.units import PlayUnit, TrainUnit, Unit
 
 Rates = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
@@ -54,13 +54,45 @@ class Plan(_Part):
     training: Training = Training()
     compare: Annotated[tuple[Compare, ...], Field(min_length=1)]
 
+    # What names of scenarios and of the training stand for; a study on disk keeps them, so that it
+    # means the same when files change or are gone.
+    _scenarios: dict[str, Scenario] = PrivateAttr(default_factory=dict)
+    _config: TrainingConfig | None = PrivateAttr(default=None)
+
+    def scenario(self, source: str) -> Scenario:
+        """What a name in the plan stands for."""
+        if source not in self._scenarios:
+            self._scenarios[source] = load(source, self.settings)
+        return self._scenarios[source]
+
+    def config(self) -> TrainingConfig:
+        """How methods that learn are trained."""
+        if self._config is None:
+            self._config = load_config(self.training.config, self.training.settings)
+        return self._config
+
+    @property
+    def sources(self) -> list[str]:
+        """Every scenario that is named."""
+        others = (name for part in self.compare for name in part.scenarios or ())
+        return list(dict.fromkeys([*self.scenarios, *others]))
+
+    def resolved(self) -> dict[str, Any]:
+        """All that the plan names, in full."""
+        return {
+            "scenarios": {
+                source: self.scenario(source).model_dump(mode="json") for source in self.sources
+            },
+            "training": self.config().model_dump(mode="json"),
+        }
+
     def points(self) -> Iterator[tuple[Scenario, str, float, str]]:
         """(scenario, arrivals, rate, method) of everything that is compared, each once."""
         seen = set()
         for part in self.compare:
             arrivals = part.arrivals or self.arrivals
             for source, name in product(part.scenarios or self.scenarios, part.methods):
-                scenario = load(source, self.settings)
+                scenario = self.scenario(source)
                 rates = part.rates or self.rates or scenario.workload.rates_of_interest
                 for process, rate in product(arrivals, rates):
                     key = source, process, float(rate), name
@@ -85,7 +117,7 @@ class Plan(_Part):
                 stacks.setdefault(key, []).append(process)
             else:
                 batches.setdefault((scenario.name, name, process), []).append(rate)
-        config = load_config(self.training.config, self.training.settings)
+        config = self.config()
         units: list[Unit] = [
             TrainUnit(
                 scenarios[where],
@@ -109,7 +141,7 @@ class Plan(_Part):
         """Refuse what would fail later: unknown methods, scenarios, processes, fields."""
         if len(set(self.seeds)) < len(self.seeds):
             raise InputError(f"seeds = {list(self.seeds)}: must be different")
-        load_config(self.training.config, self.training.settings)
+        self.config()
         self._check_names()
         checked = set()
         for scenario, process, rate, name in self.points():
@@ -121,11 +153,7 @@ class Plan(_Part):
             checked.add(name)
 
     def _check_names(self) -> None:
-        sources = {
-            *self.scenarios,
-            *(name for part in self.compare for name in part.scenarios or ()),
-        }
-        names = [load(source, self.settings).name for source in sorted(sources)]
+        names = [self.scenario(source).name for source in self.sources]
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"scenarios: two are called {name!r}; set another name in one")
@@ -142,8 +170,40 @@ def plan_names() -> list[str]:
 def load_plan(source: str | Path, settings: Iterable[str] = ()) -> Plan:
     """A preset by name or a TOML file by path, with single fields set as `episodes=5`."""
     plan = _PLANS.load(source, settings)
+    if str(source) not in plan_names():
+        plan = _beside(plan, Path(source).parent)
     plan.check()
     return plan
+
+
+def _beside(plan: Plan, folder: Path) -> Plan:
+    """Files that the plan names are looked for beside it first."""
+
+    def found(name: str) -> str:
+        path, colon, rest = name.partition(":")
+        near = folder / path
+        is_file = path.endswith((".toml", ".py")) and near.is_file()
+        return f"{near}{colon}{rest}" if is_file else name
+
+    def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(found(name) for name in names)
+
+    parts = [
+        part.model_copy(
+            update={
+                "methods": all_found(part.methods),
+                "scenarios": part.scenarios and all_found(part.scenarios),
+            }
+        )
+        for part in plan.compare
+    ]
+    training = plan.training.model_copy(update={"config": found(plan.training.config)})
+    changes = {
+        "scenarios": all_found(plan.scenarios),
+        "training": training,
+        "compare": tuple(parts),
+    }
+    return plan.model_copy(update=changes)
 
 
 def plan_checked(data: dict[str, Any]) -> Plan:
@@ -153,6 +213,11 @@ def plan_checked(data: dict[str, Any]) -> Plan:
     return plan
 
 
-def plan_from(data: dict[str, Any]) -> Plan:
-    """A plan from what `Plan.model_dump` gave."""
-    return _PLANS.validated(data)
+def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
+    """A plan from what `Plan.model_dump` and `Plan.resolved` gave."""
+    plan = _PLANS.validated(data)
+    plan._scenarios = {
+        source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
+    }
+    plan._config = config_from(resolved["training"])
+    return plan

@@ -30,6 +30,7 @@ def record(scenario: Scenario, method: Method, episode: Episode, seed: int) -> d
     updater = None if method.carries == NOTHING else ask(method, method.updater, setting)
     observe = getattr(dispatcher, "observe", None)
     values: Values | None = getattr(dispatcher, "values", None)
+    status: Values | None = getattr(dispatcher, "status", None)
     sn_speed = _full_rate(scenario, "sn")
     en_speed = _full_rate(scenario, "en")
     tasks: dict[str, list[Any]] = {
@@ -38,6 +39,7 @@ def record(scenario: Scenario, method: Method, episode: Episode, seed: int) -> d
             "task", "time", "en", "action", "bytes", "cycles", "deadline", "feasible", "delays",
             "true", "believed", "age", "idle_true", "idle_believed", "storage_believed",
             "en_backlog", "en_requests", "sn_requests", "local_wait", "values",
+            "semantic",
         )
     }  # fmt: skip
     updates: dict[str, list[Any]] = {name: [] for name in ("time", "sn", "send", "interval")}
@@ -50,6 +52,7 @@ def record(scenario: Scenario, method: Method, episode: Episode, seed: int) -> d
             if method.privileged:
                 seen.truth = truth
             scores = None if values is None else np.asarray(values(seen))[0]
+            semantic = None if status is None else np.asarray(status(seen))[0, 0]
             answer = ask(method, dispatcher.decide, seen)
             action = checked_actions(method, answer, len(seen), scenario.sn.count)
             row = {
@@ -73,6 +76,7 @@ def record(scenario: Scenario, method: Method, episode: Episode, seed: int) -> d
                 "sn_requests": truth.sn_state[0, 0, REQUESTS],
                 "local_wait": seen.local_wait_ms[0],
                 "values": None if scores is None else [_rounded(score) for score in scores],
+                "semantic": None if semantic is None else [_rounded(each) for each in semantic],
             }
             for name, value in row.items():
                 tasks[name].append(_rounded(value) if isinstance(value, float) else value)

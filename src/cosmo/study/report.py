@@ -6,7 +6,7 @@ from typing import Any
 
 import polars
 
-from cosmo.control import METHODS, method
+from cosmo.control import Method, method, trained_method
 from cosmo.errors import InputError
 from cosmo.files import whole_file
 from cosmo.learn.session import TRAINED
@@ -53,7 +53,8 @@ def write_report(study: Study, out: Path) -> Written:
         curves = study.curves.filter(scenario=scenario)
         suffix = "" if summary["scenario"].n_unique() == 1 else f"-{scenario}"
         drawn += _figures(own, own_limits, curves, pictures, suffix)
-        written += _tables(own, curves, texts, suffix)
+        metrics = study.metrics.filter(scenario=scenario)
+        written += _tables(own, metrics, curves, texts, suffix)
     page = out / "report.html"
     write_page(study, summary, limits, _recordings(study), page)
     return Written(page, drawn, written)
@@ -83,7 +84,11 @@ def _figures(
 
 
 def _tables(
-    summary: polars.DataFrame, curves: polars.DataFrame, folder: Path, suffix: str
+    summary: polars.DataFrame,
+    metrics: polars.DataFrame,
+    curves: polars.DataFrame,
+    folder: Path,
+    suffix: str,
 ) -> list[Path]:
     texts: dict[str, str] = {}
     processes = summary["arrivals"].unique(maintain_order=True).to_list()
@@ -102,6 +107,7 @@ def _tables(
             f"{metric}\n\n{tables.gains_table(summary, 'cosmo', metric)}"
             for metric in ("success_rate", "decision_accuracy")
         )
+        texts[f"paired{suffix}.md"] = tables.paired_table(metrics, "cosmo", "success_rate")
     if len(curves):
         texts[f"t90{suffix}.md"] = tables.stabilisation_table(curves)
     if summary["paper"].is_not_null().any():
@@ -130,15 +136,15 @@ def _recordings(study: Study) -> list[dict[str, Any]]:
     for name in _RECORDED:
         if (scenario, process, rate, name) not in points:
             continue
-        spec = name
         if name in TRAINED:
             try:
-                spec = f"{name}:checkpoint={study.checkpoint(name, rate, process, scenario.name)}"
+                folder = study.checkpoint(name, rate, process, scenario.name)
             except InputError:
-                continue
-        elif METHODS[name].trained:
-            continue
-        recording = record(here, method(spec), episode(here, seed, 0), seed)
+                continue  # it has not got that far
+            chosen: Method = trained_method(name, folder)
+        else:
+            chosen = method(name)
+        recording = record(here, chosen, episode(here, seed, 0), seed)
         title = f"{name}, {process}, {rate:g} tasks/s, seed {seed}, episode 0"
         found.append({"title": title, **recording})
     return found

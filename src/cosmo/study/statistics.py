@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars
+from numpy.typing import NDArray
 
 from cosmo.control import METHODS
 from cosmo.measure import METRICS, fluid_bound, interval, mean_bound
@@ -79,7 +81,8 @@ def paired(
 ) -> polars.DataFrame:
     """`one` minus `other` on equal workloads: scenario, arrivals, rate, difference, low, high.
 
-    The interval is a percentile bootstrap over the pairs (same seed, same episode).
+    Pairs have the same seed and episode. The interval is a percentile bootstrap that draws runs,
+    then episodes within them: episodes of a run share its trained policy.
     """
     keys = ["scenario", "arrivals", "rate", "seed", "episode"]
     mine = metrics.filter(method=one).select(*keys, a=metric)
@@ -88,14 +91,29 @@ def paired(
     rows = []
     for key, group in pairs.group_by(keys[:3], maintain_order=True):
         differences = (group["a"] - group["b"]).to_numpy()
-        random = np.random.default_rng(
-            0
-        )  # of the bootstrap alone: the same data, the same interval
-        drawn = differences[random.integers(0, len(differences), (_RESAMPLES, len(differences)))]
-        low, high = np.percentile(drawn.mean(axis=1), [2.5, 97.5])
+        runs = [
+            run["a"].to_numpy() - run["b"].to_numpy()
+            for _, run in group.group_by("seed", maintain_order=True)
+        ]
+        low, high = np.percentile(_resampled_means(runs), [2.5, 97.5])
         rows.append((*key, float(differences.mean()), float(low), float(high), len(differences)))
-    columns = [*keys[:3], "difference", "low", "high", "pairs"]
-    return polars.DataFrame(rows, schema=columns, orient="row")
+    schema: dict[str, Any] = {"scenario": polars.String, "arrivals": polars.String}
+    schema |= dict.fromkeys(("rate", "difference", "low", "high"), polars.Float64)
+    return polars.DataFrame(rows, schema=schema | {"pairs": polars.Int64}, orient="row")
+
+
+def _resampled_means(runs: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    random = np.random.default_rng(0)  # of the bootstrap alone: the same data, the same interval
+    inner = np.stack(
+        [
+            run[random.integers(0, len(run), (_RESAMPLES, len(runs), len(run)))].mean(axis=2)
+            for run in runs
+        ]
+    )  # [run, resample, place]: means of episodes drawn anew, for every place in the outer sample
+    chosen = random.integers(0, len(runs), (_RESAMPLES, len(runs)))
+    rows, places = np.arange(_RESAMPLES)[:, None], np.arange(len(runs))[None, :]
+    means: NDArray[np.float64] = inner[chosen, rows, places].mean(axis=1)
+    return means
 
 
 def gains(
@@ -118,12 +136,18 @@ def gains(
     rows = []
     for key, group in here.group_by(["scenario", "arrivals", "rate"], maintain_order=True):
         own = group.filter(method=method)
-        others = group.filter(polars.col("method").is_in(rivals)).sort("mean", descending=True)
-        if len(own) and len(others):
+        others = group.filter(polars.col("method").is_in(rivals), polars.col("mean").is_not_null())
+        others = others.sort("mean", descending=True)
+        if len(own) and len(others) and own["mean"][0] is not None:
             value, best = own["mean"][0], others["mean"][0]
-            rows.append((*key, value, others["method"][0], best, value / best - 1.0))
-    columns = ["scenario", "arrivals", "rate", "value", "competitor", "best", "gain"]
-    return polars.DataFrame(rows, schema=columns, orient="row")
+            gain = value / best - 1.0 if best else None
+            rows.append((*key, value, others["method"][0], best, gain))
+    schema = {
+        "scenario": polars.String, "arrivals": polars.String, "rate": polars.Float64,
+        "value": polars.Float64, "competitor": polars.String, "best": polars.Float64,
+        "gain": polars.Float64,
+    }  # fmt: skip
+    return polars.DataFrame(rows, schema=schema, orient="row")
 
 
 def _not_a_rival(name: str) -> bool:
@@ -157,7 +181,7 @@ def t90(rewards: Sequence[float]) -> int | None:
 
 
 def stabilisation(curves: polars.DataFrame) -> polars.DataFrame:
-    """Median t90 over runs: scenario, method, arrivals, rate, t90, runs."""
+    """Median t90 over runs: scenario, method, arrivals, rate, t90, stable, runs."""
     rows = []
     keys = ["scenario", "method", "arrivals", "rate"]
     for key, group in curves.group_by(keys, maintain_order=True):
@@ -165,6 +189,11 @@ def stabilisation(curves: polars.DataFrame) -> polars.DataFrame:
             t90(run.sort("episode")["reward"].to_list())
             for _, run in group.group_by("seed", maintain_order=True)
         ]
-        known = [time for time in times if time is not None]
-        rows.append((*key, float(np.median(known)) if known else None, len(times)))
-    return polars.DataFrame(rows, schema=[*keys, "t90", "runs"], orient="row")
+        # A run that never stays there counts as one that takes for ever.
+        median = float(np.median([math.inf if time is None else time for time in times]))
+        stable = sum(time is not None for time in times)
+        rows.append((*key, None if math.isinf(median) else median, stable, len(times)))
+    schema: dict[str, Any] = dict.fromkeys(keys[:3], polars.String)
+    schema |= {"rate": polars.Float64, "t90": polars.Float64}
+    schema |= {"stable": polars.Int64, "runs": polars.Int64}
+    return polars.DataFrame(rows, schema=schema, orient="row")

@@ -1,9 +1,11 @@
 """A study on disk.
 
-study.json        the plan, versions, the machine
+plan.toml         the plan, to do it again elsewhere
+study.json        the plan, all scenarios and the training in full, versions, the machine
 metrics.parquet   a row for every method, load, run and episode
 curves.parquet    a row for every training run and episode
-units/NAME/       what each unit wrote; checkpoints of trained methods are in NAME/checkpoint/
+units/NAME/       what each unit wrote; checkpoints of trained methods are in NAME/checkpoint/;
+                  failed.txt says why the last attempt failed
 """
 
 import json
@@ -18,13 +20,14 @@ from typing import Any
 import polars
 
 import cosmo
+from cosmo.documents import dump
 from cosmo.errors import InputError
-from cosmo.files import whole_file, write_table
+from cosmo.files import is_empty, whole_file, write_table
 from cosmo.study.plan import Plan, plan_from
 from cosmo.study.units import CHECKPOINT, CURVES_FILE, KEYS, METRICS_FILE, TrainUnit, finished
 
 FORMAT = 1
-STUDY, UNITS = "study.json", "units"
+STUDY, PLAN, UNITS, FAILED = "study.json", "plan.toml", "units", "failed.txt"
 
 
 @dataclass(frozen=True)
@@ -52,20 +55,15 @@ def prepare(folder: Path, plan: Plan) -> None:
     """Make the folder this plan's; refuse one that is somebody else's or another plan's."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        inside = any(folder.iterdir())
+        empty = is_empty(folder)
     except OSError as error:
         raise InputError(
             f"--out = '{folder}': cannot be made a folder ({error.strerror})"
         ) from None
     if (folder / STUDY).exists():
-        before = read_about(folder)["plan"]
-        for field, value in plan.model_dump(mode="json").items():
-            if before.get(field) != value:
-                raise InputError(
-                    f"--out = '{folder}': has a study with another {field}; choose another folder"
-                )
+        _check_same(folder, plan)
         return
-    if inside:
+    if not empty:
         raise InputError(f"--out = '{folder}': is not empty and has no study in it")
     about = {
         "format": FORMAT,
@@ -73,9 +71,34 @@ def prepare(folder: Path, plan: Plan) -> None:
         "versions": _versions(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "plan": plan.model_dump(mode="json"),
+        "resolved": plan.resolved(),
     }
-    with whole_file(folder / STUDY) as temporary:
-        temporary.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    for name, text in ((PLAN, dump(plan)), (STUDY, json.dumps(about, indent=2))):
+        with whole_file(folder / name) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _check_same(folder: Path, plan: Plan) -> None:
+    """Refuse to mix plans, scenarios that have changed, or versions in one folder."""
+    about = read_about(folder)
+    for field, value in plan.model_dump(mode="json").items():
+        if about["plan"].get(field) != value:
+            raise InputError(
+                f"--out = '{folder}': has a study with another {field}; choose another folder"
+            )
+    if about["version"] != cosmo.__version__:
+        raise InputError(
+            f"--out = '{folder}': was begun by cosmo {about['version']}, this is"
+            f" {cosmo.__version__}; choose another folder"
+        )
+    now = plan.resolved()
+    for source, scenario in about["resolved"]["scenarios"].items():
+        if now["scenarios"].get(source) != scenario:
+            raise InputError(
+                f"--out = '{folder}': {source!r} has changed since; choose another folder"
+            )
+    if now["training"] != about["resolved"]["training"]:
+        raise InputError(f"--out = '{folder}': the training has changed; choose another folder")
 
 
 def _versions() -> dict[str, str]:
@@ -94,7 +117,7 @@ def read_about(folder: Path) -> dict[str, Any]:
         raise InputError(f"'{folder}': there is no study (no {STUDY})") from None
     except ValueError:
         raise InputError(f"'{path}': is not JSON; the file is damaged") from None
-    if not isinstance(about, dict) or "plan" not in about:
+    if not isinstance(about, dict) or not {"plan", "resolved"} <= about.keys():
         raise InputError(f"'{path}': was not written by cosmo study")
     if about.get("format") != FORMAT:
         raise InputError(
@@ -128,8 +151,8 @@ def load(folder: str | Path) -> Study:
     curves = folder / CURVES_FILE
     return Study(
         folder=folder,
-        plan=plan_from(about["plan"]),
-        about={key: value for key, value in about.items() if key != "plan"},
+        plan=plan_from(about["plan"], about["resolved"]),
+        about={key: about[key] for key in ("version", "versions", "machine")},
         metrics=_read(folder / METRICS_FILE),
         curves=_read(curves) if curves.exists() else polars.DataFrame(schema=_CURVES),
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars
 
-from cosmo.study.statistics import gains, stabilisation
+from cosmo.study.statistics import gains, paired, stabilisation
 
 # The paper's table gate_ablation and its detailed one, (title, metric, digits).
 ABLATION = (("success rate", "success_rate", 3), ("decision accuracy", "decision_accuracy", 3))
@@ -154,17 +154,47 @@ def comparison(summary: polars.DataFrame, process: str, metric: str, digits: int
     return markdown(("method", *(f"{rate:g}" for rate in rates)), rows)
 
 
+def _rival(name: str | None, best: float | None, gain: float | None) -> tuple[str, str]:
+    if name is None or best is None:
+        return "–", "–"
+    return f"{name} {best:.3f}", "–" if gain is None else f"{gain:+.1%}"
+
+
+def paired_table(metrics: polars.DataFrame, method: str, metric: str) -> str:
+    """`method` minus every other on equal workloads, with bootstrap intervals; a row a load."""
+    others = [
+        name
+        for name in metrics["method"].unique(maintain_order=True)
+        if name != method and name not in ("random", "never", "all-local")
+    ]
+    found = {name: paired(metrics, method, name, metric) for name in others}
+    loads = metrics.filter(method=method).select("arrivals", "rate").unique(maintain_order=True)
+    rows = []
+    for process, rate in loads.iter_rows():
+        cells = []
+        for name in others:
+            row = found[name].filter(arrivals=process, rate=rate)
+            if len(row):
+                difference, low, high = row.select("difference", "low", "high").row(0)
+                cells.append(f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]")
+            else:
+                cells.append("–")
+        rows.append((process, f"{rate:g}", *cells))
+    return markdown(("arrivals", "tasks/s", *(f"− {name}" for name in others)), rows)
+
+
 def gains_table(summary: polars.DataFrame, method: str, metric: str) -> str:
     """Relative gain over the best of the paper's baselines and of all deployable ones."""
-    theirs = gains(summary, method, metric, PAPER_BASELINES)
+    theirs = gains(summary, method, metric, PAPER_BASELINES).drop("value")
     everyone = gains(summary, method, metric)
     keys = ["scenario", "arrivals", "rate"]
-    both = theirs.join(everyone, on=keys, how="left", suffix="_all", maintain_order="left")
+    renamed = {name: f"{name}_all" for name in ("competitor", "best", "gain")}
+    both = everyone.rename(renamed).join(theirs, on=keys, how="left", maintain_order="left")
     rows = [
         (
             row["arrivals"], f"{row['rate']:g}", f"{row['value']:.3f}",
-            f"{row['competitor']} {row['best']:.3f}", f"{row['gain']:+.1%}",
-            f"{row['competitor_all']} {row['best_all']:.3f}", f"{row['gain_all']:+.1%}",
+            *_rival(row["competitor"], row["best"], row["gain"]),
+            *_rival(row["competitor_all"], row["best_all"], row["gain_all"]),
         )
         for row in both.iter_rows(named=True)
     ]  # fmt: skip

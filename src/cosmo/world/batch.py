@@ -12,7 +12,7 @@ from cosmo.workload import Episode, Tasks
 from cosmo.world import kernel, layout
 from cosmo.world.check import check_episode
 from cosmo.world.observation import DispatchObservation, Settled, Truth, UpdateObservation
-from cosmo.world.records import EVENT, OVER, SETTLED_ROW, Turn
+from cosmo.world.records import EN_TURN, EVENT, OVER, RUNNING, SETTLED_ROW, SN_TURN, Turn
 
 
 @dataclass(slots=True)
@@ -88,13 +88,20 @@ class Worlds:
     def __len__(self) -> int:
         return len(self.episodes)
 
-    def advance(self) -> Decisions:
-        """Carry out the answers to the last decisions and run every world on to its next one."""
-        self.advance_buffers()
+    def advance(self, hold: str = "") -> Decisions:
+        """Carry out the answers to the last decisions and run every world on to its next one.
+
+        With `hold` ("en" or "sn"), worlds that wait for such a decision stay where they are,
+        unanswered; only the others go on. Rows that are held come first in what is returned, and
+        the settled tasks include those told before.
+        """
+        self.advance_buffers(hold)
         return self._decisions()
 
-    def advance_buffers(self) -> Turn:
+    def advance_buffers(self, hold: str = "") -> Turn:
         """The same for compiled callers, who read and answer in the turn's own arrays."""
+        held = {"": RUNNING, "en": EN_TURN, "sn": SN_TURN}[hold]
+        self._turn.counts[kernel.HOLDING] = held
         kernel.advance(self._constants, self._state, self._turn)
         while self._turn.counts[kernel.FULL]:
             self._make_room()
@@ -111,6 +118,18 @@ class Worlds:
         turn.action[: turn.counts[kernel.EN_ROWS]] = -1
         turn.interval[: turn.counts[kernel.SN_ROWS]] = np.nan
         return turn
+
+    def restart(self, world: int, episode: Episode) -> None:
+        """Put a world that is over at the start of another episode; `advance` then runs it on."""
+        if not self.over[world]:
+            raise ValueError(f"world {world} is not over")
+        check_episode(self.scenario, episode)
+        if episode.window_ms != self.episodes[world].window_ms:
+            raise ValueError("all episodes of a batch must have the same window")
+        self._state = layout.restarted(self._constants, self._state, world, episode, self._carries)
+        episodes = list(self.episodes)
+        episodes[world] = episode
+        self.episodes = tuple(episodes)
 
     def answer(
         self,

@@ -45,7 +45,8 @@ from cosmo.world.records import (
 )
 from cosmo.world.status import receive_ack, receive_status, send_status
 
-EN_ROWS, SN_ROWS, SETTLED_ROWS, UNFINISHED, ERROR, FULL = range(6)  # places in Turn.counts
+# Places in Turn.counts.
+EN_ROWS, SN_ROWS, SETTLED_ROWS, UNFINISHED, ERROR, FULL, HOLDING = range(7)
 BAD_ACTION, BAD_INTERVAL = 1, 2
 
 
@@ -234,14 +235,16 @@ def _show_status(constants, state, turn, w, sn, now, row):
 
 
 @compiled
-def _fault(turn, sns):
+def _fault(turn, sns, holding):
     """What is wrong with the answers, before any of them is carried out; 0 if nothing."""
-    for row in range(turn.counts[EN_ROWS]):
-        if turn.action[row] < 0 or turn.action[row] > sns + 1:
-            return BAD_ACTION
-    for row in range(turn.counts[SN_ROWS]):
-        if not (turn.interval[row] > 0.0 and math.isfinite(turn.interval[row])):
-            return BAD_INTERVAL
+    if holding != EN_TURN:
+        for row in range(turn.counts[EN_ROWS]):
+            if turn.action[row] < 0 or turn.action[row] > sns + 1:
+                return BAD_ACTION
+    if holding != SN_TURN:
+        for row in range(turn.counts[SN_ROWS]):
+            if not (turn.interval[row] > 0.0 and math.isfinite(turn.interval[row])):
+                return BAD_INTERVAL
     return 0
 
 
@@ -326,21 +329,29 @@ def _entry_point(fingerprint):
         """Apply the last turn's answers and run every world on; fills in the next turn.
 
         Called again after a shortage of room (counts[FULL] > 0), it goes on with those worlds only.
+        Worlds that wait for the kind of decision in counts[HOLDING] stay where they are, and their
+        rows too; new rows of that kind follow them, and settled tasks those that were told before.
         """
         _ = fingerprint  # part of the cache key
-        resume = turn.counts[FULL] > 0
+        resume, holding = turn.counts[FULL] > 0, turn.counts[HOLDING]
         turn.counts[FULL] = 0
         if not resume:
-            turn.counts[ERROR] = _fault(turn, constants.settings[0].sns)
+            turn.counts[ERROR] = _fault(turn, constants.settings[0].sns, holding)
             if turn.counts[ERROR] != 0:
                 return
-            turn.counts[EN_ROWS] = 0
-            turn.counts[SN_ROWS] = 0
-            turn.counts[SETTLED_ROWS] = 0
+            if holding != EN_TURN:
+                turn.counts[EN_ROWS] = 0
+            if holding != SN_TURN:
+                turn.counts[SN_ROWS] = 0
+            if holding == RUNNING:
+                turn.counts[SETTLED_ROWS] = 0
             turn.counts[UNFINISHED] = 0
         for w in range(state.worlds.size):
             waits_for = state.worlds[w].waits_for
             if waits_for == OVER or (resume and waits_for != NEEDS_ROOM):
+                continue
+            if not resume and waits_for == holding and holding != RUNNING:
+                turn.counts[UNFINISHED] += 1
                 continue
             _answer(constants, state, turn, w)
             _run(constants, state, turn, w)

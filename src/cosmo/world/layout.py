@@ -178,6 +178,36 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
     )
 
 
+def restarted(fixed: Constants, state: State, world: int, episode: Episode, updates: bool) -> State:
+    """The batch with one world at the start of another episode.
+
+    Its tasks take the place of the old ones if they fit, else a place at the end of the table.
+    """
+    fresh = initial_state(fixed, [episode], updates)
+    old, new = state.worlds[world], fresh.worlds[0].copy()
+    count, tasks = len(fresh.tasks), state.tasks
+    place = int(old["first_task"])
+    if count > int(old["end_background"]) - place:
+        place = len(tasks)
+        more = _aligned(place + count + count // 4, TASK)
+        more[:place] = tasks
+        tasks = more
+    for name in ("first_task", "next_task", "end_task", "next_background", "end_background"):
+        new[name] += place
+    tasks[place : place + count] = fresh.tasks
+    state.worlds[world] = new
+    for name in ("nodes", "slots", "channel_free", "ues", "links", "services", "caches"):
+        getattr(state, name)[world] = getattr(fresh, name)[0]
+    state.events[world, : fresh.events.shape[1]] = fresh.events[0]
+    # All messages of the world are free again.
+    messages = state.messages[world]
+    messages["next"] = [*range(1, len(messages)), NO_TASK]
+    state.worlds[world]["free_message"] = 0
+    state.worlds[world]["free_messages"] = len(messages)
+    state.rate_factor[world] = fresh.rate_factor[0]
+    return state._replace(tasks=tasks)
+
+
 def _aligned(count: int, kind: np.dtype[np.void]) -> Records:
     """Zeros whose rows do not straddle cache lines."""
     raw = np.zeros((count + 1) * kind.itemsize, np.uint8)
@@ -214,7 +244,7 @@ def blank_turn(fixed: Constants, count: int) -> Turn:
     """Room for one decision of every world."""
     ens, sns = int(fixed.settings["ens"][0]), int(fixed.settings["sns"][0])
     return Turn(
-        counts=np.zeros(6, np.int64),
+        counts=np.zeros(7, np.int64),
         dispatch=np.zeros(count, DISPATCH_ROW),
         cached_state=np.zeros((count, sns, STATE_FIELDS)),
         cached_source=np.zeros((count, sns)),
