@@ -2,13 +2,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench docs lock clean
+.PHONY: run test test-integrations lint bench docs lock clean
 
 run: .venv/ready
 	$(BIN)/cosmo run
 
 test: .venv/ready
 	$(BIN)/python -m pytest
+
+# Libraries that bring torch along, in an environment of their own.
+test-integrations: .venv-integrations/ready
+	.venv-integrations/bin/python -m pytest -p no:cacheprovider -o addopts=-ra integrations
+
+.venv-integrations/ready: integrations/requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv-integrations
+	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r integrations/requirements.txt -e .
+	@touch $@
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .
@@ -19,6 +30,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/world.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/scheduler.py
+	$(BIN)/python benchmarks/envs.py
 
 # Measures again what the docs report.
 docs: .venv/ready
@@ -39,5 +51,5 @@ lock: .venv/ready
 	  --no-emit-index-url --no-header --quiet -o requirements.lock
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis cosmo-run
+	rm -rf .venv .venv-integrations .mypy_cache .pytest_cache .ruff_cache .hypothesis cosmo-run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,10 +9,11 @@ from cosmo.control.dispatchers import (
     CapacityDispatcher,
     EstimateDispatcher,
     PrequalDispatcher,
+    PricedBooksDispatcher,
     SelfTrackingDispatcher,
 )
 from cosmo.workload import episode
-from cosmo.world import IDLE, LATENCY, REQUESTS, STORAGE, WORK, Settled
+from cosmo.world import IDLE, LATENCY, REQUESTS, STORAGE, WORK, Settled, Worlds
 from cosmo.world.records import FP, TN, TP
 from observations import setting, tasks
 
@@ -260,3 +261,42 @@ def test_measuring_regret_does_not_change_the_run(name, monkeypatch):
     np.testing.assert_array_equal(measured.action, alone.action)
     assert np.isnan(alone.status.decision_regret)
     assert measured.status.decision_regret >= 0
+
+
+def test_priced_books_refuse_large_tasks_the_sooner_the_fuller_the_nodes_are():
+    """What it refuses though it could be served is large, and more tasks are served for it."""
+    scenario = load("paper", ["workload.rate=320", "episode.window_ms=2000", "episode.warmup_ms=0"])
+    worlds = [episode(scenario, 0, 0)]
+    [priced] = play(scenario, method("priced-books"), worlds)
+    [plain] = play(scenario, method("self-tracking"), worlds)
+    reject = 2
+    cycles = priced.tasks.cycles
+    refused = (priced.action == reject) & (priced.feasible > 0)
+    taken = priced.action < reject
+    assert refused.any()
+    assert cycles[refused].mean() > 1.1 * cycles[taken].mean()
+    assert (priced.outcome == TP).sum() > (plain.outcome == TP).sum()
+    # With a price of next to nothing and any size allowed, it is self-tracking.
+    free = method("priced-books:most_cycles=1e12,price=1e-9")
+    [same] = play(scenario, free, worlds)
+    np.testing.assert_array_equal(same.action, plain.action)
+
+
+def test_what_is_outstanding_by_the_books_is_what_is_there():
+    scenario = load("paper", ["workload.rate=250", "episode.window_ms=1500", "episode.warmup_ms=0"])
+    made = setting(scenario, 1, 250.0)
+    dispatcher = PricedBooksDispatcher(made, 1e12, 1e-9)
+    worlds = Worlds(scenario, [episode(scenario, 1, 0)])
+    turn, errors, sizes = worlds.advance(), [], []
+    while not turn.over:
+        seen = turn.dispatch
+        known = dispatcher.outstanding_ms(seen)[0]
+        en_rate = dispatcher._nodes.en_full_rate[0] + dispatcher._nodes.sn_full_rate[0]
+        there = (seen.en_state[0, WORK] + turn.truth.sn_state[0, 0, WORK]) / en_rate
+        errors.append(known - there)
+        sizes.append(there)
+        worlds.answer(action=dispatcher.decide(seen))
+        turn = worlds.advance()
+    # The books also hold what is still on the link, so they are ahead by a little, never behind.
+    assert min(errors) > -1e-6
+    assert np.mean(errors) < 0.25 * np.mean(sizes)

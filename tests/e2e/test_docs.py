@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cosmo.envs import EnView, SnView
 from cosmo.learn.config import TrainingConfig
 from cosmo.scenario import Scenario
+from cosmo.scenario import load as load_scenario
 from cosmo.study import load, load_plan
 from cosmo.study.statistics import summarise, with_paper
 from cosmo.study.tables import paper_against_ours, paper_rows
@@ -118,3 +120,10 @@ def test_the_tables_of_the_docs_are_what_their_data_say():
     costs = [row for row in rows if "update_cost" in row["metric"]]
     assert len(costs) == 7
     assert all(row["ours"] <= 1.1 * row["paper"] for row in costs)
+
+
+@pytest.mark.parametrize("view", [EnView, SnView])
+def test_the_environments_page_names_every_number(view):
+    text = (ROOT / "docs" / "environments.md").read_text()
+    names = view(load_scenario("paper")).names
+    assert [name for name in names if f"`{name}`" not in text] == []

@@ -1,5 +1,6 @@
 """Methods by name: `all-local`, `periodic:interval_ms=37`, `my_policies.py:MyMethod`."""
 
+import importlib
 import importlib.util
 import inspect
 import re
@@ -22,6 +23,7 @@ from cosmo.control.status_methods import (
     Never,
     Periodic,
     Prequal,
+    PricedBooks,
     SelfTracking,
     by_capacity,
 )
@@ -43,6 +45,7 @@ METHODS: dict[str, type[Method]] = {
     "prequal": Prequal,
     "admission-control": AdmissionControl,
     "self-tracking": SelfTracking,
+    "priced-books": PricedBooks,
     "full-information": FullInformation,
     "cosmo": Cosmo,
     "cosmo-flat": CosmoFlat,
@@ -63,6 +66,9 @@ FEATURED = (
     "self-tracking",
     "full-information",
 )
+
+# Methods that other packages of this house bring along, loaded when they are asked for.
+_ELSEWHERE = {"sb3": ("cosmo.envs.outside", "Sb3"), "onnx": ("cosmo.envs.outside", "Onnx")}
 
 _PERIODIC = re.compile(r"periodic-(\d+(?:\.\d+)?)")  # periodic-37 is periodic:interval_ms=37
 
@@ -96,11 +102,19 @@ def _resolve(spec: str) -> tuple[type[Method], str]:
     name, _, rest = spec.partition(":")
     if name in METHODS:
         return METHODS[name], rest
+    if name in _ELSEWHERE:
+        module, kind_name = _ELSEWHERE[name]
+        kind: type[Method] = getattr(importlib.import_module(module), kind_name)
+        file, comma, others = rest.partition(",")
+        return kind, f"file={file}{comma}{others}"
     if name.endswith(".py"):
         class_name, _, parameters = rest.partition(":")
         return _from_file(spec, Path(name), class_name), parameters
     known = ", ".join(METHODS)
-    raise InputError(f"method = {spec!r}: unknown; must be one of {known}, or file.py:Class")
+    raise InputError(
+        f"method = {spec!r}: unknown; must be one of {known}, file.py:Class,"
+        " sb3:model.zip or onnx:policy.onnx"
+    )
 
 
 def _from_file(spec: str, path: Path, class_name: str) -> type[Method]:

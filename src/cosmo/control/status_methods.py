@@ -9,6 +9,7 @@ from cosmo.control.dispatchers import (
     CapacityDispatcher,
     EstimateDispatcher,
     PrequalDispatcher,
+    PricedBooksDispatcher,
     SelfTrackingDispatcher,
 )
 from cosmo.control.method import NOTHING, PROBE, RAW, Dispatcher, Method, Setting, Updater
@@ -111,6 +112,19 @@ class SelfTracking(Method):
     def dispatcher(self, setting: Setting) -> Dispatcher:
         """Books."""
         return SelfTrackingDispatcher(setting)
+
+
+class PricedBooks(Method):
+    """No updates; own books, and large tasks are refused the sooner the fuller the nodes are."""
+
+    carries = NOTHING
+
+    def __init__(self, most_cycles: PositiveFloat = 1.8e6, price: PositiveFloat = 2.5e4) -> None:
+        self.most_cycles, self.price = most_cycles, price
+
+    def dispatcher(self, setting: Setting) -> Dispatcher:
+        """Books with a price."""
+        return PricedBooksDispatcher(setting, self.most_cycles, self.price)
 
 
 class Prequal(Method):

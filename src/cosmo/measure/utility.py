@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from cosmo.measure.outcomes import delays_ms
 from cosmo.scenario import Scenario
 from cosmo.world import Outcome
-from cosmo.world.records import FN, FP, TN, TP
+from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
 
 Floats = NDArray[np.float64]
 
@@ -23,16 +23,16 @@ def utility(
     offloaded = (action >= 1) & (action <= scenario.sn.count)
     transfer = weights.transfer_per_byte * np.where(offloaded, input_bytes, 0.0)
     cost = weights.cost_weight * (weights.delay_per_ms * delay_ms + transfer)
-    return np.select(
-        [outcome == TP, outcome == FP, outcome == TN, outcome == FN],
-        [
-            weights.true_positive * weights.value - cost,
-            -weights.false_positive * weights.value - cost,
-            np.full(len(outcome), weights.true_negative * weights.value),
-            np.full(len(outcome), -weights.false_negative * weights.value),
-        ],
-        0.0,
+    gained = np.zeros(UNDECIDED + 1)  # by outcome, before the cost
+    gained[[TP, FP, TN, FN]] = (
+        weights.true_positive * weights.value,
+        -weights.false_positive * weights.value,
+        weights.true_negative * weights.value,
+        -weights.false_negative * weights.value,
     )
+    was_run = (outcome == TP) | (outcome == FP)
+    final: Floats = gained[outcome] - np.where(was_run, cost, 0.0)
+    return final
 
 
 def task_utility(scenario: Scenario, outcome: Outcome) -> Floats:

@@ -7,12 +7,12 @@ from typing import Any
 import polars
 
 from cosmo.control import Method, method, trained_method
+from cosmo.control.recording import record
 from cosmo.errors import InputError
 from cosmo.files import whole_file
 from cosmo.learn.session import TRAINED
 from cosmo.study import figures, tables
 from cosmo.study.page import write_page
-from cosmo.study.recording import record
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import Study
 from cosmo.study.units import at_load

@@ -13,6 +13,7 @@ _COLOURS = {
     "prequal": "#e3a008",
     "admission-control": "#f4722b",
     "self-tracking": "#4f9d3a",
+    "priced-books": "#00796b",
     "full-information": "#202124",
 }
 _OTHERS = ("#17becf", "#bcbd22", "#7f7f7f", "#c49c94", "#9edae5", "#aec7e8", "#98df8a", "#c5b0d5")

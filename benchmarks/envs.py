@@ -1,0 +1,74 @@
+"""Steps per second of the environments, by Gymnasium's and PettingZoo's own benchmark functions.
+
+    python benchmarks/envs.py        # mobile-env, if it is installed, is the alternative
+
+The alternative is a typical pure-Python environment of this field, `mobile-small-central-v0`.
+"""
+
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium.utils.performance import benchmark_step
+
+import cosmo.envs
+from cosmo.envs import aec
+
+SECONDS = 5
+
+
+def aec_turns() -> float:
+    """Random play, as PettingZoo's `performance_benchmark` does."""
+    env = aec(rate=220)
+    env.reset(seed=0)
+    turns, end = 0, time.perf_counter() + SECONDS
+    random = np.random.default_rng(0)
+    while time.perf_counter() < end:
+        for agent in env.agent_iter(256):
+            *_, terminated, truncated, _ = env.last()
+            over = terminated or truncated
+            env.step(None if over else int(random.integers(env.action_space(agent).n)))
+            turns += 1
+        if not env.agents:
+            env.reset()
+    return turns / SECONDS
+
+
+def vector_decisions(worlds: int, updater: str) -> float:
+    env = gymnasium.make_vec("cosmo/Dispatch-v0", num_envs=worlds, rate=220, updater=updater)
+    env.reset(seed=0)
+    actions = np.random.default_rng(0).integers(0, 3, (1000, worlds))
+    for step in range(20):
+        env.step(actions[step])
+    steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < SECONDS:
+        env.step(actions[steps % 1000])
+        steps += 1
+    return steps * worlds / (time.perf_counter() - start)
+
+
+def main() -> None:
+    ours = {}
+    for name in ("cosmo/Dispatch-v0", "cosmo/Update-v0"):
+        ours[name] = benchmark_step(gymnasium.make(name, rate=220), SECONDS, seed=0)
+        print(f"{name}: {ours[name]:,.0f} steps/s")
+    print(f"AEC: {aec_turns():,.0f} turns/s")
+    vector = 0.0
+    for worlds in (16, 256):
+        for updater in ("aoi-threshold", "never"):
+            vector = vector_decisions(worlds, updater)
+            print(f"vector of {worlds}, updater {updater}: {vector:,.0f} decisions/s")
+    try:
+        import mobile_env  # noqa: F401
+    except ImportError:
+        print("mobile-env is not installed (pip install mobile-env): nothing to compare with")
+        return
+    theirs = benchmark_step(gymnasium.make("mobile-small-central-v0"), SECONDS, seed=0)
+    print(f"mobile-small-central-v0: {theirs:,.0f} steps/s")
+    single = ours["cosmo/Dispatch-v0"]
+    print(f"ratio: single {single / theirs:.1f} times, vector {vector / theirs:.0f} times")
+
+
+if __name__ == "__main__":
+    assert cosmo.envs
+    main()

@@ -1,0 +1,45 @@
+"""An ONNX file as a method."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from cosmo import InputError, load, method, simulate
+from cosmo.envs import EnView
+
+SCENARIO = load("paper", ["episode.window_ms=3000", "workload.rate=200"])
+
+
+def _linear(path, weights, bias):
+    """Action values = x W + b."""
+    inputs = weights.shape[0]
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["xw"]),
+            helper.make_node("Add", ["xw", "b"], ["values"]),
+        ],
+        "policy",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, inputs])],
+        [helper.make_tensor_value_info("values", TensorProto.FLOAT, [None, 3])],
+        [onnx.numpy_helper.from_array(weights, "w"), onnx.numpy_helper.from_array(bias, "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, path)
+
+
+def test_its_actions_are_taken(tmp_path):
+    size = len(EnView(SCENARIO).names)
+    zeros = np.zeros((size, 3), np.float32)
+    for action, name in enumerate(("all-local", "all-offload")):
+        path = tmp_path / f"{action}.onnx"
+        _linear(path, zeros, np.eye(3, dtype=np.float32)[action])
+        mine = simulate(SCENARIO, method(f"onnx:{path},updater=never"), seed=1)
+        theirs = simulate(SCENARIO, method(name), seed=1)
+        assert mine.metrics["success_rate"] == theirs.metrics["success_rate"]
+
+
+def test_a_file_that_is_no_onnx_is_one_line(tmp_path):
+    (tmp_path / "x.onnx").write_text("no")
+    with pytest.raises(InputError, match="cannot be read as ONNX"):
+        method(f"onnx:{tmp_path / 'x.onnx'}")

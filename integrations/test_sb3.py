@@ -1,0 +1,48 @@
+"""Stable-Baselines3: its checker, its DQN, and its models as methods."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stable_baselines3 import DQN
+from stable_baselines3.common.env_checker import check_env
+
+import cosmo.envs
+from cosmo import InputError, load, method, simulate
+from cosmo.scenario import preset_names
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.mark.parametrize("scenario", preset_names())
+@pytest.mark.parametrize("kind", [cosmo.envs.DispatchEnv, cosmo.envs.UpdateEnv])
+def test_sb3_is_content(kind, scenario):
+    check_env(kind(scenario=scenario, settings=["episode.window_ms=3000"]))
+
+
+def test_the_example_runs_on_a_small_budget(tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "sb3_dqn.py"), "2000"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "sb3:dqn.zip,updater=periodic-37: success 0." in done.stdout
+    assert (tmp_path / "dqn.zip").exists()
+
+
+def test_a_saved_model_is_a_method(tmp_path):
+    env = cosmo.envs.DispatchEnv(settings=["episode.window_ms=3000"])
+    model = DQN("MlpPolicy", env, seed=1, learning_starts=100)
+    model.learn(300)
+    model.save(tmp_path / "dqn.zip")
+    scenario = load("paper", ["episode.window_ms=3000"])
+    made = method(f"sb3:{tmp_path / 'dqn.zip'},updater=never")
+    result = simulate(scenario, made, seed=4)
+    seen, _ = cosmo.envs.DispatchEnv(scenario, updater="never").reset(seed=4)
+    action, _ = model.predict(seen, deterministic=True)
+    assert result.outcomes[0].action[0] == action
+    with pytest.raises(InputError, match="no such algorithm"):
+        method(f"sb3:{tmp_path / 'dqn.zip'},algorithm=Nothing")
+    (tmp_path / "broken.zip").write_text("no")
+    with pytest.raises(InputError, match="is no DQN model"):
+        method(f"sb3:{tmp_path / 'broken.zip'}")

@@ -1,0 +1,212 @@
+"""The world as a PettingZoo AEC environment: whoever's event fires next acts.
+
+Agents `en_0`, … decide on tasks (0 local, 1..S offload, S+1 reject); agents `sn_0`, … decide on
+updates (send × intervals, then no-send × intervals).
+
+An EN is rewarded with a task's utility when it is final. An SN is rewarded with the utilities of
+the tasks decided in its intervals, when they are final, and pays for an update when it sends it. So
+rewards of all ENs add up to the episode's utility, and those of an SN to the episode's utility
+minus the cost of its updates.
+
+All observations have the same space, as many libraries want: the shorter kind ends in zeros.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from pettingzoo import AECEnv
+
+from cosmo.control import RAW
+from cosmo.envs.ledger import Ledger
+from cosmo.envs.views import LIMIT, EnView, SnView
+from cosmo.errors import InputError
+from cosmo.scenario import Scenario
+from cosmo.scenario import load as load_scenario
+from cosmo.workload import episode
+from cosmo.world import Decisions, Worlds
+from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
+
+INTERVALS_MS = (20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 100.0, 200.0)  # the paper's
+OUTCOMES = {TP: "TP", FP: "FP", TN: "TN", FN: "FN", UNDECIDED: "undecided"}
+ORACLE = "oracle_for_training_only"
+
+
+def scenario_of(
+    scenario: str | Scenario, arrivals: str | None, rate: float | None, settings: Sequence[str]
+) -> Scenario:
+    """From the keyword arguments that all environments share."""
+    if isinstance(scenario, Scenario):
+        if arrivals is not None or rate is not None or settings:
+            raise InputError("scenario: give a name, or set its fields beforehand")
+        return scenario
+    load = [
+        f"workload.{name}={value}"
+        for name, value in (("arrivals", arrivals), ("rate", rate))
+        if value is not None
+    ]
+    return load_scenario(scenario, [*settings, *load])
+
+
+def aec(
+    scenario: str | Scenario = "paper",
+    arrivals: str | None = None,
+    rate: float | None = None,
+    settings: Sequence[str] = (),
+    intervals_ms: Sequence[float] = INTERVALS_MS,
+    dimensions: int = RAW,
+    max_cycles: int | None = None,
+) -> "CosmoAEC":
+    """The environment; `dimensions` is how many numbers a status message is charged for."""
+    made = scenario_of(scenario, arrivals, rate, settings)
+    return CosmoAEC(made, tuple(intervals_ms), dimensions, max_cycles)
+
+
+class CosmoAEC(AECEnv):  # type: ignore[misc]
+    """See the module; `reset(seed)` starts run `seed`, further resets its next episodes."""
+
+    metadata = {"name": "cosmo_v0", "render_modes": [], "is_parallelizable": False}  # noqa: RUF012
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        intervals_ms: tuple[float, ...],
+        dimensions: int,
+        max_cycles: int | None,
+    ) -> None:
+        super().__init__()
+        self.scenario, self.render_mode = scenario, None
+        self._intervals_ms, self._dimensions, self._max_cycles = (
+            intervals_ms,
+            dimensions,
+            max_cycles,
+        )
+        ens = [f"en_{en}" for en in range(scenario.en.count)]
+        # Where status carries nothing, SNs have nothing to decide.
+        sns = [f"sn_{sn}" for sn in range(scenario.sn.count if dimensions else 0)]
+        self.possible_agents = [*ens, *sns]
+        self._en_view, self._sn_view = EnView(scenario), SnView(scenario)
+        views = {agent: self._en_view if agent in ens else self._sn_view for agent in [*ens, *sns]}
+        size = max(len(view.names) for view in views.values())
+        space = Box(-LIMIT, LIMIT, (size,), dtype=np.float32)
+        self.observation_spaces = dict.fromkeys(views, space)
+        self.observation_names = {agent: view.names for agent, view in views.items()}
+        actions = dict.fromkeys(ens, 2 + scenario.sn.count) | dict.fromkeys(
+            sns, 2 * len(intervals_ms)
+        )
+        self.action_spaces = {agent: Discrete(count) for agent, count in actions.items()}
+        self._seed, self._number = 0, -1
+
+    def observation_space(self, agent: str) -> Any:
+        """Of an agent; `observation_names[agent]` says what each number is."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Any:
+        """Of an agent."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Start an episode: the first of run `seed`, or, without a seed, the run's next one."""
+        if seed is not None:
+            self._seed, self._number = seed, -1
+        self._number += 1
+        chosen = episode(self.scenario, self._seed, self._number)
+        self.worlds = Worlds(self.scenario, [chosen], status_dimensions=self._dimensions)
+        self._ledger = Ledger(self.scenario, [chosen], self._dimensions)
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {agent: self._blank_info() for agent in self.agents}
+        self._seen = {
+            agent: np.zeros(space.shape, np.float32)
+            for agent, space in self.observation_spaces.items()
+        }
+        self._last_turn_ms = dict.fromkeys(self.agents, 0.0)
+        self._decided_by: dict[int, str] = {}
+        self._cycles = 0
+        self._look(self.worlds.advance())
+
+    @staticmethod
+    def _blank_info() -> dict[str, Any]:
+        return {"elapsed_ms": 0.0, "time_ms": 0.0, "final": []}
+
+    def observe(self, agent: str) -> Any:
+        """What the agent saw at its last or pending decision."""
+        return self._seen[agent]
+
+    def step(self, action: Any) -> None:
+        """Act for `agent_selection`."""
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        if not self.action_space(agent).contains(action):
+            raise InputError(f"action = {action!r}: must be in {self.action_space(agent)}")
+        self._cumulative_rewards[agent] = 0.0
+        self._clear_rewards()
+        self.infos[agent] = self._blank_info()
+        if agent.startswith("en"):
+            self._decided_by[int(self._turn.dispatch.task[0])] = agent
+            self.worlds.answer(action=[int(action)])
+        else:
+            choices = len(self._intervals_ms)
+            send = int(action) < choices
+            if send:
+                self.rewards[agent] -= self._ledger.update_price
+            self.worlds.answer(send=[send], interval_ms=[self._intervals_ms[int(action) % choices]])
+        self._cycles += 1
+        self._look(self.worlds.advance())
+        self._accumulate_rewards()
+
+    def _look(self, turn: Decisions) -> None:
+        """Rewards for what became final, and who is next."""
+        self._turn = turn
+        settled = turn.settled
+        gained = self._ledger.utilities(settled)
+        for row, value in enumerate(gained.tolist()):
+            task, outcome = int(settled.task[row]), OUTCOMES[int(settled.outcome[row])]
+            told = {"task": task, "outcome": outcome, "utility": value,
+                    "time_ms": float(settled.time_ms[row])}  # fmt: skip
+            for agent in self._earners(task):
+                self.rewards[agent] += value
+                self.infos[agent]["final"].append(told)
+        if turn.over:
+            self.terminations = dict.fromkeys(self.agents, True)
+            self.agent_selection = self.agents[0]
+            return
+        if len(turn.dispatch):
+            agent, now = f"en_{turn.dispatch.en[0]}", float(turn.dispatch.time_ms[0])
+            seen = self._en_view.of(turn.dispatch)[0]
+            self.infos[agent][ORACLE] = {
+                "feasible": turn.truth.feasible[0].copy(),
+                "delay_ms": turn.truth.delay_ms[0].copy(),
+            }
+            self.infos[agent]["task"] = int(turn.dispatch.task[0])
+        else:
+            agent, now = f"sn_{turn.update.sn[0]}", float(turn.update.time_ms[0])
+            seen = self._sn_view.of(turn.update)[0]
+        self._seen[agent] = np.zeros(self.observation_spaces[agent].shape, np.float32)
+        self._seen[agent][: len(seen)] = seen
+        self.infos[agent] |= {"elapsed_ms": now - self._last_turn_ms[agent], "time_ms": now}
+        self._last_turn_ms[agent] = now
+        self.agent_selection = agent
+        if self._max_cycles is not None and self._cycles >= self._max_cycles:
+            self.truncations = dict.fromkeys(self.agents, True)
+
+    def _earners(self, task: int) -> list[str]:
+        """Its EN, and every SN: SNs decide first at time 0, so each task is in one of their
+        intervals. A task that nobody decided earns nobody anything.
+        """
+        agent = self._decided_by.pop(task, None)
+        if agent is None:
+            return []
+        return [agent, *(name for name in self.agents if name.startswith("sn"))]
+
+    def render(self) -> None:
+        """There is nothing to see here; `cosmo report` has an episode viewer."""
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,246 @@
+"""One side of the world played by an agent from outside, the other by a method of the registry.
+
+Many worlds at once: each stands at a decision of the agent's side. An agent acts for all nodes of
+its kind, one decision at a time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control import NOTHING, RAW, Method, Setting
+from cosmo.control.guard import checked_actions, checked_update
+from cosmo.envs.ledger import Ledger
+from cosmo.envs.views import EnView, SnView
+from cosmo.errors import InputError
+from cosmo.scenario import Scenario
+from cosmo.workload import episode
+from cosmo.world import Decisions, DispatchObservation, UpdateObservation, Worlds
+
+Floats = NDArray[np.float32]
+Observation = TypeVar("Observation", DispatchObservation, UpdateObservation)
+
+
+def rows_of(seen: Observation, chosen: NDArray[np.bool_]) -> Observation:
+    """Some rows of an observation."""
+    parts: dict[str, Any] = {
+        field.name: value[chosen]
+        for field in fields(seen)
+        if isinstance(value := getattr(seen, field.name), np.ndarray)
+    }
+    return replace(seen, **parts)
+
+
+class Opponents:
+    """A method's side in worlds that restart at their own times.
+
+    All worlds in their g-th episode share one dispatcher or updater, made for that episode; at any
+    time there are but two or three of them.
+    """
+
+    def __init__(self, make: Callable[[int], Any], worlds: int) -> None:
+        self._make, self.generation = make, np.zeros(worlds, np.int64)
+        self._made: dict[int, Any] = {}
+
+    def restart(self, world: int) -> None:
+        """It is in its next episode now."""
+        self.generation[world] += 1
+        oldest = int(self.generation.min())
+        self._made = {number: made for number, made in self._made.items() if number >= oldest}
+
+    def _of(self, generation: int) -> Any:
+        if generation not in self._made:
+            self._made[generation] = self._make(generation)
+        return self._made[generation]
+
+    def each(self, seen: Any) -> list[tuple[Any, Any, Any]]:
+        """(opponent, its rows, which rows these are) of an observation."""
+        generations = self.generation[seen.world]
+        first = int(generations[0])
+        if (generations == first).all():
+            return [(self._of(first), seen, slice(None))]
+        return [
+            (self._of(int(number)), rows_of(seen, generations == number), generations == number)
+            for number in np.unique(generations)
+        ]
+
+
+class Game:
+    """What both sides share. Runs are seeded world by world: episode g of run `seeds[world]`."""
+
+    def __init__(self, scenario: Scenario, method: Method, dimensions: int) -> None:
+        self.scenario, self.method, self._dimensions = scenario, method, dimensions
+        if method.trained:
+            raise InputError("the other side cannot be a trained method yet")
+
+    def begin(self, seeds: Sequence[int], numbers: Sequence[int]) -> Floats:
+        """All worlds at the start of their episodes; what the agent sees in each."""
+        self._seeds, self._numbers = list(seeds), list(numbers)
+        episodes = [
+            episode(self.scenario, seed, number)
+            for seed, number in zip(seeds, numbers, strict=True)
+        ]
+        self.worlds = Worlds(self.scenario, episodes, status_dimensions=self._dimensions)
+        self.ledger = Ledger(self.scenario, episodes, self._dimensions)
+        self.opponents = Opponents(self._opponent, len(episodes))
+        self.seen = np.zeros((len(episodes), *self.view.space.shape), np.float32)
+        self.time_ms = np.zeros(len(episodes))
+        self._reward = np.zeros(len(episodes))
+        self.final: list[tuple[Any, Any]] = []
+        self._to_agent(self._advance(""))
+        return self.seen
+
+    def _setting(self, generation: int) -> Setting:
+        some = self.worlds.episodes[0]
+        numbers = [number + generation for number in self._numbers]
+        rate = some.rate / self.scenario.en.count
+        return Setting(self.scenario, self._seeds, numbers, rate, some.window_ms)
+
+    def restart(self, worlds: NDArray[np.int64]) -> None:
+        """Worlds that are over go on with the next episodes of their runs."""
+        for world in worlds.tolist():
+            self.opponents.restart(world)
+            number = self._numbers[world] + int(self.opponents.generation[world])
+            chosen = episode(self.scenario, self._seeds[world], number)
+            self.worlds.restart(world, chosen)
+            self.ledger.restart(world, chosen)
+        self._to_agent(self._advance(self.side))
+
+    def step(self, action: NDArray[np.int64]) -> tuple[Floats, NDArray[np.float64]]:
+        """Act in every world that is not over; (what the agent sees then, what it has earned)."""
+        self._reward[:] = 0.0
+        self.final.clear()
+        self._answer(action)
+        self._to_agent(self._advance(""))
+        return self.seen, self._reward
+
+    def _advance(self, hold: str) -> Decisions:
+        if not hold:
+            self._told = 0  # the list of settled tasks starts anew
+        return self.worlds.advance(hold)
+
+    def _earn(self, turn: Decisions) -> None:
+        """Rewards of what became final since the last look."""
+        if len(turn.settled) > self._told:
+            news = rows_from(turn.settled, self._told)
+            self._told = len(turn.settled)
+            gained = self.ledger.utilities(news)
+            np.add.at(self._reward, news.world, gained)
+            self.final.append((news, gained))
+
+    def _to_agent(self, turn: Decisions) -> None:
+        """Let the other side play until every world waits for the agent or is over."""
+        raise NotImplementedError
+
+    def _answer(self, action: NDArray[np.int64]) -> None:
+        raise NotImplementedError
+
+    def _opponent(self, generation: int) -> Any:
+        raise NotImplementedError
+
+    side: str
+    view: Any  # EnView or SnView
+    actions: int
+    _told = 0  # settled tasks in the turn that have been looked at
+
+
+def rows_from(settled: Any, start: int) -> Any:
+    """Copies of the settled tasks from a row on."""
+    return replace(
+        settled,
+        **{field.name: getattr(settled, field.name)[start:].copy() for field in fields(settled)},
+    )
+
+
+class DispatchGame(Game):
+    """The agent decides on tasks; a method's updater sends status."""
+
+    side = "en"
+
+    def __init__(self, scenario: Scenario, method: Method) -> None:
+        super().__init__(scenario, method, method.carries)
+        self.view = EnView(scenario)
+        self.actions = 2 + scenario.sn.count
+        self.sent: Callable[[UpdateObservation, Any, Any], None] | None = None  # hears of updates
+
+    def _opponent(self, generation: int) -> Any:
+        return self.method.updater(self._setting(generation))
+
+    def _to_agent(self, turn: Decisions) -> None:
+        while len(turn.update):
+            send = np.zeros(len(turn.update), np.bool_)
+            interval_ms = np.ones(len(turn.update))
+            for updater, nodes, rows in self.opponents.each(turn.update):
+                answer = updater.decide(nodes)
+                send[rows], interval_ms[rows] = checked_update(self.method, answer, len(nodes))
+            if self.sent is not None:
+                self.sent(turn.update, send, interval_ms)
+            self.worlds.answer(send=send, interval_ms=interval_ms)
+            turn = self._advance("en")
+        self._earn(turn)
+        tasks = turn.dispatch
+        self.turn = turn
+        self.seen[:] = 0.0
+        if len(tasks):
+            self.seen[tasks.world] = self.view.of(tasks)
+            self.time_ms[tasks.world] = tasks.time_ms
+
+    def _answer(self, action: NDArray[np.int64]) -> None:
+        self.worlds.answer(action=action[self.turn.dispatch.world])
+
+
+class UpdateGame(Game):
+    """The agent decides on updates; a method's dispatcher decides on tasks."""
+
+    side = "sn"
+
+    def __init__(self, scenario: Scenario, method: Method, intervals_ms: Sequence[float]) -> None:
+        dimensions = RAW if method.carries == NOTHING else method.carries
+        super().__init__(scenario, method, dimensions)
+        self.view = SnView(scenario)
+        self._intervals_ms = np.array(intervals_ms)
+        self.actions = 2 * len(intervals_ms)
+
+    def _opponent(self, generation: int) -> Any:
+        return self.method.dispatcher(self._setting(generation))
+
+    def _to_agent(self, turn: Decisions) -> None:
+        self._tell(turn)
+        while len(turn.dispatch):
+            action = np.zeros(len(turn.dispatch), np.int64)
+            if self.method.privileged:
+                turn.dispatch.truth = turn.truth
+            for dispatcher, tasks, rows in self.opponents.each(turn.dispatch):
+                answer = dispatcher.decide(tasks)
+                action[rows] = checked_actions(
+                    self.method, answer, len(tasks), self.scenario.sn.count
+                )
+            self.worlds.answer(action=action)
+            turn = self._advance("sn")
+            self._tell(turn)
+        nodes = turn.update
+        self.turn = turn
+        self.seen[:] = 0.0
+        if len(nodes):
+            self.seen[nodes.world] = self.view.of(nodes)
+            self.time_ms[nodes.world] = nodes.time_ms
+
+    def _tell(self, turn: Decisions) -> None:
+        """Rewards of what became final; dispatchers that learn from outcomes are told of them."""
+        known = len(self.final)
+        self._earn(turn)
+        for news, _ in self.final[known:]:
+            for dispatcher, rows, _ in self.opponents.each(news):
+                observe = getattr(dispatcher, "observe", None)
+                if observe is not None:
+                    observe(rows)
+
+    def _answer(self, action: NDArray[np.int64]) -> None:
+        chosen = action[self.turn.update.world]
+        choices = len(self._intervals_ms)
+        send = chosen < choices
+        np.subtract.at(self._reward, self.turn.update.world[send], self.ledger.update_price)
+        self.worlds.answer(send=send, interval_ms=self._intervals_ms[chosen % choices])

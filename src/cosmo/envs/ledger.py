@@ -1,0 +1,45 @@
+"""Who earns what: a task's utility when it is final, an update's cost when it is sent."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.measure import utility
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+from cosmo.world import Settled
+
+Floats = NDArray[np.float64]
+
+
+class Ledger:
+    """Utilities of the tasks of a batch of worlds."""
+
+    def __init__(self, scenario: Scenario, episodes: Sequence[Episode], dimensions: int) -> None:
+        self._scenario = scenario
+        weights = scenario.utility
+        # A message to each EN, and each is charged for.
+        per_message = weights.update_weight * weights.update_cost_per_dimension * dimensions
+        self.update_price = per_message * scenario.en.count
+        most = max(len(episode.tasks) for episode in episodes)
+        self._generated = np.zeros((len(episodes), most))
+        self._bytes = np.zeros((len(episodes), most))
+        for world, episode in enumerate(episodes):
+            self.restart(world, episode)
+
+    def restart(self, world: int, episode: Episode) -> None:
+        """A world has another episode now."""
+        tasks = episode.tasks
+        missing = len(tasks) - self._generated.shape[1]
+        if missing > 0:
+            self._generated = np.pad(self._generated, ((0, 0), (0, missing)))
+            self._bytes = np.pad(self._bytes, ((0, 0), (0, missing)))
+        self._generated[world, : len(tasks)] = tasks.time_ms
+        self._bytes[world, : len(tasks)] = tasks.input_bytes
+
+    def utilities(self, settled: Settled) -> Floats:
+        """Of tasks that became final, row by row."""
+        place = settled.world, settled.task
+        delay = settled.time_ms - self._generated[place]
+        return utility(self._scenario, settled.action, settled.outcome, delay, self._bytes[place])

@@ -1,0 +1,101 @@
+"""Gymnasium environments for one side of the world: `cosmo/Dispatch-v0` and `cosmo/Update-v0`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from cosmo.control import method
+from cosmo.envs.aec import INTERVALS_MS, OUTCOMES, scenario_of
+from cosmo.envs.game import DispatchGame, Game, UpdateGame
+from cosmo.scenario import Scenario
+
+
+class _SideEnv(gymnasium.Env[Any, Any]):
+    """One world; a step is one decision of the agent's side."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, game: Game, reward_scale: float | None) -> None:
+        self.game = game
+        self.observation_space = game.view.space
+        self.observation_names = game.view.names
+        self.action_space = Discrete(game.actions)
+        value = game.scenario.utility.value
+        self._scale = value if reward_scale is None else reward_scale
+        self._seed, self._number = 0, -1
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """The first episode of run `seed`, or, without a seed, the run's next one."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._seed, self._number = seed, -1
+        self._number += 1
+        seen = self.game.begin([self._seed], [self._number])
+        return seen[0].copy(), self._info(0.0)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Decide; the reward is what became final since the last step, in units of V."""
+        if not self.action_space.contains(action):
+            raise gymnasium.error.InvalidAction(f"{action!r} is not in {self.action_space}")
+        before = float(self.game.time_ms[0])
+        seen, reward = self.game.step(np.array([int(action)]))
+        over = bool(self.game.worlds.all_over)
+        return seen[0].copy(), float(reward[0]) / self._scale, over, False, self._info(before)
+
+    def _info(self, before_ms: float) -> dict[str, Any]:
+        now = float(self.game.time_ms[0])
+        final = [
+            {"task": int(task), "outcome": OUTCOMES[int(outcome)], "utility": float(value)}
+            for settled, gained in self.game.final
+            for task, outcome, value in zip(settled.task, settled.outcome, gained, strict=True)
+        ]
+        return {"time_ms": now, "elapsed_ms": now - before_ms, "final": final}
+
+
+class DispatchEnv(_SideEnv):
+    """Be the EN: local, offload or reject, against the updater of any method.
+
+    Rewards are utilities in units of the task value V, when tasks are final (`reward_scale=1` for
+    plain utilities).
+    """
+
+    def __init__(
+        self,
+        scenario: str | Scenario = "paper",
+        arrivals: str | None = None,
+        rate: float | None = None,
+        settings: Sequence[str] = (),
+        updater: str = "aoi-threshold",
+        reward_scale: float | None = None,
+        render_mode: None = None,
+    ) -> None:
+        made = scenario_of(scenario, arrivals, rate, settings)
+        super().__init__(DispatchGame(made, method(updater)), reward_scale)
+        self.render_mode = render_mode
+
+
+class UpdateEnv(_SideEnv):
+    """Be the SN: send or not, and when to decide next, against the dispatcher of any method.
+
+    Rewards are the utilities of tasks that became final minus the cost of updates, in units of V.
+    """
+
+    def __init__(
+        self,
+        scenario: str | Scenario = "paper",
+        arrivals: str | None = None,
+        rate: float | None = None,
+        settings: Sequence[str] = (),
+        dispatcher: str = "aoi-threshold",
+        intervals_ms: Sequence[float] = INTERVALS_MS,
+        reward_scale: float | None = None,
+        render_mode: None = None,
+    ) -> None:
+        made = scenario_of(scenario, arrivals, rate, settings)
+        super().__init__(UpdateGame(made, method(dispatcher), intervals_ms), reward_scale)
+        self.render_mode = render_mode

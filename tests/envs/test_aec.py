@@ -1,0 +1,121 @@
+"""The PettingZoo environment: conformance, rewards, and the same world underneath."""
+
+import numpy as np
+import pytest
+from pettingzoo.test import api_test, seed_test
+
+from cosmo import InputError, load, method, simulate
+from cosmo.envs import ORACLE, aec
+from cosmo.measure import task_utility
+from cosmo.scenario import preset_names
+from cosmo.seeds import Purpose, stream
+
+SHORT = ["episode.window_ms=1200", "episode.warmup_ms=0"]
+
+
+@pytest.mark.parametrize("scenario", preset_names())
+def test_pettingzoo_is_content(scenario, capsys):
+    """With warnings as errors, as everywhere in these tests."""
+    api_test(aec(scenario, settings=SHORT), num_cycles=400)
+    seed_test(lambda: aec(scenario, settings=SHORT), num_cycles=150)
+
+
+def _play(env, seed, choose):
+    """Random play by agent_iter; rewards as agents receive them, turn by turn."""
+    env.reset(seed=seed)
+    earned = dict.fromkeys(env.possible_agents, 0.0)
+    turns = dict.fromkeys(env.possible_agents, 0)
+    final = {agent: [] for agent in env.possible_agents}
+    for agent in env.agent_iter():
+        seen, reward, terminated, truncated, info = env.last()
+        earned[agent] += reward
+        final[agent] += info["final"]
+        if terminated or truncated:
+            env.step(None)
+            continue
+        assert env.observation_space(agent).contains(seen)
+        assert info["elapsed_ms"] >= 0
+        turns[agent] += 1
+        env.step(choose(agent, info))
+    return earned, turns, final
+
+
+@pytest.mark.parametrize("scenario", ["paper", "campus"])
+def test_rewards_add_up_to_the_episodes_utility(scenario):
+    env = aec(scenario, rate=250, settings=SHORT)
+    random = np.random.default_rng(0)
+    earned, turns, final = _play(
+        env, 3, lambda agent, info: int(random.integers(env.action_space(agent).n))
+    )
+    outcome = env.worlds.outcome(0)
+    total = float(task_utility(env.scenario, outcome).sum())
+    ens = [agent for agent in earned if agent.startswith("en")]
+    sns = [agent for agent in earned if agent.startswith("sn")]
+    assert sum(earned[agent] for agent in ens) == pytest.approx(total, rel=1e-9)
+    price = 4.0 * 0.5 * 4  # λ_s · c_s · four numbers, and a message for each EN
+    paid = sum(total - earned[agent] for agent in sns)
+    assert paid == pytest.approx(price * outcome.updates, rel=1e-9)
+    assert sum(turns[agent] for agent in ens) == np.isfinite(outcome.decided_ms).sum()
+    for agent in ens:  # an EN hears of its own tasks, each once
+        tasks = [told["task"] for told in final[agent]]
+        assert len(tasks) == len(set(tasks)) == turns[agent]
+        number = int(agent.removeprefix("en_"))
+        assert {int(outcome.tasks.en[task]) for task in tasks} <= {number}
+
+
+def test_random_play_is_that_of_simulate():
+    """The same draws through the environment and through `simulate --method random`."""
+    scenario = load("paper", [*SHORT, "workload.rate=280"])
+    env = aec(scenario, dimensions=0)
+    draws = stream(5, Purpose.DISPATCHER, 0).random(4096)
+    _play(env, 5, lambda agent, info: int(draws[info["task"]] * 3))
+    [expected] = simulate(scenario, method("random"), seed=5).outcomes
+    found = env.worlds.outcome(0)
+    np.testing.assert_array_equal(found.action, expected.action)
+    np.testing.assert_array_equal(found.outcome, expected.outcome)
+    np.testing.assert_array_equal(found.finished_ms, expected.finished_ms)
+
+
+def test_infos_carry_the_oracle_under_a_clear_name():
+    env = aec(settings=SHORT)
+    env.reset(seed=0)
+    while not env.agent_selection.startswith("en"):
+        env.step(0)
+    *_, info = env.last()
+    oracle = info[ORACLE]
+    assert oracle["feasible"].shape == oracle["delay_ms"].shape == (2,)
+    assert "for_training_only" in ORACLE
+
+
+def test_max_cycles_truncates():
+    env = aec(settings=SHORT, max_cycles=7)
+    env.reset(seed=1)
+    turns = 0
+    for agent in env.agent_iter():
+        *_, terminated, truncated, _ = env.last()
+        assert not terminated
+        turns += not truncated
+        env.step(None if truncated else env.action_space(agent).sample())
+    assert turns == 7
+    assert env.agents == []
+
+
+def test_further_resets_are_further_episodes():
+    env = aec(settings=SHORT)
+    counts = []
+    for seed in (4, None, None, 4):
+        env.reset(seed=seed)
+        counts.append(len(env.worlds.episodes[0].tasks))
+    assert counts[0] == counts[3]
+    assert len(set(counts[:3])) > 1
+
+
+def test_a_wrong_action_is_one_line():
+    env = aec(settings=SHORT)
+    env.reset(seed=0)
+    with pytest.raises(InputError, match=r"action = 99: must be in Discrete\(18\)"):
+        env.step(99)
+    with pytest.raises(InputError, match="did you mean"):
+        aec(settings=["workload.rte=3"])
+    with pytest.raises(InputError, match="set its fields beforehand"):
+        aec(load("paper"), rate=3)

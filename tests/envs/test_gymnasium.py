@@ -1,0 +1,215 @@
+"""The Gymnasium environments, single and vector, and their wrappers."""
+
+import json
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import FlattenObservation
+
+import cosmo.envs
+from cosmo import InputError, load, method, simulate
+from cosmo.envs import from_callable
+from cosmo.envs.wrappers import ActionMasks, NamedObservation, RecordEpisode, SemiMarkovDiscount
+from cosmo.measure import task_utility
+from cosmo.scenario import preset_names
+
+SHORT = ("episode.window_ms=1200", "episode.warmup_ms=0")
+NAMES = ("cosmo/Dispatch-v0", "cosmo/Update-v0")
+
+
+@pytest.mark.parametrize("scenario", preset_names())
+@pytest.mark.parametrize("name", NAMES)
+def test_gymnasium_is_content(name, scenario):
+    env = gymnasium.make(name, scenario=scenario, settings=SHORT)
+    check_env(env.unwrapped)
+    names = env.unwrapped.observation_names
+    assert len(names) == len(set(names)) == env.observation_space.shape[0]
+
+
+def _episode(env, choose, seed=0):
+    seen, info = env.reset(seed=seed)
+    total, steps, over = 0.0, 0, False
+    while not over:
+        seen, reward, over, truncated, info = env.step(choose(seen, info))
+        assert not truncated
+        total += reward
+        steps += 1
+    return total, steps
+
+
+@pytest.mark.parametrize("updater", ["aoi-threshold", "never", "all-local", "aoci-online"])
+def test_dispatch_rewards_are_the_episodes_utility(updater):
+    env = gymnasium.make(
+        "cosmo/Dispatch-v0", rate=260, settings=SHORT, updater=updater, reward_scale=1.0
+    )
+    random = np.random.default_rng(0)
+    total, steps = _episode(env, lambda seen, info: int(random.integers(3)))
+    outcome = env.unwrapped.game.worlds.outcome(0)
+    assert steps == len(outcome.tasks)
+    expected = task_utility(env.unwrapped.game.scenario, outcome).sum()
+    assert total == pytest.approx(expected, rel=1e-9)
+
+
+def test_update_rewards_are_utility_minus_cost():
+    env = gymnasium.make(
+        "cosmo/Update-v0", rate=260, settings=SHORT, dispatcher="aov-gap", reward_scale=1.0
+    )
+    random = np.random.default_rng(0)
+    total, steps = _episode(env, lambda seen, info: int(random.integers(18)))
+    outcome = env.unwrapped.game.worlds.outcome(0)
+    assert steps == outcome.update_decisions
+    gained = task_utility(env.unwrapped.game.scenario, outcome).sum()
+    assert total == pytest.approx(gained - 8.0 * outcome.updates, rel=1e-9)
+
+
+def test_the_same_decisions_as_in_simulate_give_the_same_episode():
+    scenario = load("shared-sn", [*SHORT, "workload.rate=150"])
+    env = gymnasium.make("cosmo/Dispatch-v0", scenario=scenario, updater="aov-gap")
+    _episode(env, lambda seen, info: 1, seed=2)
+    always = from_callable(lambda seen: np.ones(len(seen), int), updater="aov-gap")
+    [expected] = simulate(scenario, always, seed=2).outcomes
+    found = env.unwrapped.game.worlds.outcome(0)
+    np.testing.assert_array_equal(found.outcome, expected.outcome)
+    assert found.updates == expected.updates
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_vector_worlds_are_single_worlds_side_by_side(name):
+    """Three episodes each, restarts included, against the single environment."""
+    options = {"rate": 260, "settings": SHORT}
+    if name == NAMES[0]:
+        options["updater"] = "aoci-online"  # an updater with a memory
+    else:
+        options["dispatcher"] = "self-tracking"
+    vector = gymnasium.make_vec(name, num_envs=3, vectorization_mode=None, **options)
+    single = gymnasium.make(name, **options)
+    count = int(single.action_space.n)
+
+    def action(step):
+        return (step * 5 + 1) % count
+
+    vector.reset(seed=10)
+    lines = [[] for _ in range(3)]
+    episodes, steps = np.zeros(3, int), np.zeros(3, int)
+    while episodes.min() < 3:
+        _, reward, over, truncated, info = vector.step(np.array([action(k) for k in steps]))
+        assert not truncated.any()
+        for world in range(3):
+            lines[world].append((float(reward[world]), bool(over[world])))
+            if over[world]:
+                assert info["_final_obs"][world]
+                assert not info["final_obs"][world].any()
+        steps = np.where(over, 0, steps + 1)
+        episodes += over
+    for world in range(3):
+        line = iter(lines[world])
+        for number in range(3):
+            single.reset(seed=10 + world if number == 0 else None)
+            step, over = 0, False
+            while not over:
+                _, reward, over, _, _ = single.step(action(step))
+                assert next(line) == (pytest.approx(reward, abs=1e-9), over)
+                step += 1
+    vector.close()
+
+
+def test_vector_environments_declare_their_autoreset():
+    vector = gymnasium.make_vec(NAMES[0], num_envs=2, settings=SHORT)
+    assert vector.metadata["autoreset_mode"] == gymnasium.vector.AutoresetMode.SAME_STEP
+    first, _ = vector.reset(seed=1)
+    again, _ = vector.reset(seed=1)
+    np.testing.assert_array_equal(first, again)
+    assert vector.observation_space.contains(first)
+    later, _ = vector.reset()
+    assert not np.array_equal(first, later)
+
+
+def test_semi_markov_discount():
+    env = gymnasium.make(NAMES[1], rate=260, settings=SHORT)
+    plain, times = [], []
+    env.reset(seed=0)
+    over = False
+    while not over:
+        _, reward, over, _, info = env.step(4)
+        plain.append(reward)
+        times.append(info["elapsed_ms"])
+    wrapped = SemiMarkovDiscount(env, discount=0.9, per_ms=20.0, step_discount=0.95)
+    wrapped.reset(seed=0)
+    over, step, total, expected, elapsed = False, 0, 0.0, 0.0, 0.0
+    while not over:
+        _, reward, over, _, info = wrapped.step(4)
+        total += 0.95**step * reward
+        expected += 0.9 ** (elapsed / 20.0) * plain[step]
+        elapsed += times[step]
+        assert info["discount"] == pytest.approx(0.9 ** (times[step] / 20.0))
+        step += 1
+    assert total == pytest.approx(expected)
+
+
+def test_masks_forbid_what_has_no_room():
+    env = ActionMasks(gymnasium.make(NAMES[0], rate=320, settings=SHORT, updater="periodic"))
+    _, info = env.reset(seed=0)
+    masks, over = [], False
+    while not over:
+        mask = info["action_mask"]
+        np.testing.assert_array_equal(mask, env.action_masks())
+        masks.append(mask)
+        _, _, over, _, info = env.step(0)  # the EN fills up
+    masks = np.array(masks)
+    assert masks[:, 2].all()
+    assert 0.0 < masks[:, 0].mean() < 1.0
+
+
+def test_named_observations_and_back():
+    env = NamedObservation(gymnasium.make(NAMES[0], settings=SHORT))
+    seen, _ = env.reset(seed=0)
+    assert set(seen) == set(env.unwrapped.observation_names)
+    assert env.observation_space.contains(seen)
+    flat = FlattenObservation(env)
+    assert flat.reset(seed=0)[0].shape == env.unwrapped.observation_space.shape
+
+
+def test_recorded_episodes_are_what_the_viewer_reads(tmp_path):
+    env = RecordEpisode(gymnasium.make(NAMES[0], rate=260, settings=SHORT), tmp_path)
+    _, steps = _episode(env, lambda seen, info: 1)
+    recording = json.loads((tmp_path / "episode-0.json").read_text())
+    assert len(recording["tasks"]["time"]) == steps
+    assert len({len(column) for column in recording["tasks"].values()}) == 1
+    assert recording["updates"]["send"].count(True) > 0
+    with pytest.raises(InputError, match="only for cosmo/Dispatch-v0"):
+        RecordEpisode(gymnasium.make(NAMES[1], settings=SHORT), tmp_path)
+
+
+def test_a_callable_is_a_method_like_any_other():
+    scenario = load("paper", [*SHORT, "workload.rate=200"])
+    local = from_callable(lambda seen: np.zeros(len(seen), int), updater="never")
+    one = simulate(scenario, local, seed=1, episodes=2)
+    other = simulate(scenario, method("all-local"), seed=1, episodes=2)
+    assert one.metrics["success_rate"] == other.metrics["success_rate"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        ("sb3:nowhere.zip", "there is no file 'nowhere.zip'"),
+        ("onnx:nowhere.onnx", "there is no file 'nowhere.onnx'"),
+        ("onnx:nowhere.onnx,update=x", "unknown parameter update"),
+    ],
+)
+def test_models_that_are_not_there_are_one_line(spec, line):
+    with pytest.raises(InputError, match=line):
+        method(spec)
+
+
+def test_trained_methods_are_not_opponents_yet():
+    assert cosmo.envs.DispatchEnv(settings=SHORT).action_space.n == 3
+    with pytest.raises(InputError, match="checkpoint is missing"):
+        gymnasium.make(NAMES[0], updater="cosmo")
+
+
+def test_the_hand_written_example():
+    from examples.hand_written import main
+
+    assert main(episodes=1) > 0
