@@ -1,12 +1,14 @@
 """Files that are either whole or not there: written under another name, then renamed."""
 
 import io
+import json
 import os
 import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars
 
@@ -36,13 +38,40 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise
 
 
-def is_empty(folder: Path) -> bool:
-    """Whether nothing is in a folder; what a killed `whole_file` left there is removed."""
-    inside = list(folder.iterdir())
-    for path in inside:
-        if _LEFT.fullmatch(path.name):
+def made_folder(folder: Path) -> bool:
+    """Make sure of an output folder; whether it is empty.
+
+    What a killed `whole_file` left there does not count and is removed.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        inside = list(folder.iterdir())
+        left = [path for path in inside if _LEFT.fullmatch(path.name)]
+        for path in left:
             path.unlink(missing_ok=True)
-    return all(_LEFT.fullmatch(path.name) for path in inside)
+    except OSError as error:
+        raise InputError(
+            f"--out = '{folder}': cannot be made a folder ({error.strerror})"
+        ) from None
+    return len(left) == len(inside)
+
+
+def read_record(path: Path, absent: str, writer: str, version: int) -> dict[str, Any]:
+    """A JSON file of ours: `writer` wrote it, in format `version`, or it is refused."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"'{path.parent}': {absent} (no {path.name})") from None
+    except ValueError:
+        raise InputError(f"'{path}': is not JSON; the file is damaged") from None
+    if not isinstance(told, dict) or "format" not in told:
+        raise InputError(f"'{path}': was not written by {writer}")
+    if told["format"] != version:
+        raise InputError(
+            f"'{path}': format {told['format']}, written by cosmo {told.get('version', '?')};"
+            f" this version reads format {version}"
+        )
+    return told
 
 
 # Temporary names of `whole_file`: what it writes, and eight characters.

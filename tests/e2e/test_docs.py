@@ -63,18 +63,20 @@ def test_examples_run(page, cosmo, tmp_path, monkeypatch):
                     assert line.startswith(("make ", "pip ")), f"untested line: {line}"
 
 
-def test_the_reference_names_every_field_of_a_scenario():
-    text = (ROOT / "docs" / "reference.md").read_text()
+def _fields(model, prefix=""):
+    for name, field in model.model_fields.items():
+        if hasattr(field.annotation, "model_fields"):
+            yield from _fields(field.annotation, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
 
-    def fields(model, prefix=""):
-        for name, field in model.model_fields.items():
-            if hasattr(field.annotation, "model_fields"):
-                yield from fields(field.annotation, f"{prefix}{name}.")
-            else:
-                yield f"{prefix}{name}"
 
-    missing = [name for name in fields(Scenario) if f"`{name}`" not in text]
-    assert missing == []
+@pytest.mark.parametrize(
+    ("page", "model"), [("reference.md", Scenario), ("learning.md", TrainingConfig)]
+)
+def test_the_docs_name_every_field(page, model):
+    text = (ROOT / "docs" / page).read_text()
+    assert [name for name in _fields(model) if f"`{name}`" not in text] == []
 
 
 def test_links_between_pages_lead_somewhere():
@@ -90,19 +92,6 @@ def test_the_map_of_the_house_names_every_package_and_module():
     for path in (ROOT / "src" / "cosmo").rglob("*.py"):
         if not path.name.startswith("__") and path.parent.name not in ("cli", "study"):
             assert path.stem in words, f"{path} is not on the map"
-
-
-def test_the_learning_page_names_every_field_of_training():
-    text = (ROOT / "docs" / "learning.md").read_text()
-
-    def fields(model, prefix=""):
-        for name, field in model.model_fields.items():
-            if hasattr(field.annotation, "model_fields"):
-                yield from fields(field.annotation, f"{prefix}{name}.")
-            else:
-                yield f"{prefix}{name}"
-
-    assert [name for name in fields(TrainingConfig) if f"`{name}`" not in text] == []
 
 
 def test_the_tables_of_the_docs_are_what_their_data_say():

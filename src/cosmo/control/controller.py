@@ -4,7 +4,6 @@ A folder has `training.json` (what was trained, on what, how) and `agents.npz` (
 every run's best networks: one array a layer, `en/fusion.w` with a leading axis of runs).
 """
 
-import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from cosmo.control.learned import Agents, Learned
 from cosmo.control.method import Dispatcher, Method, Setting, Updater
 from cosmo.errors import InputError
+from cosmo.files import read_record
 from cosmo.scenario import Scenario, scenario_from
 
 FORMAT = 1
@@ -81,20 +81,7 @@ def load_controller(folder: str | Path) -> Controller:
 def read_description(folder: Path) -> dict[str, Any]:
     """What `training.json` says; refuses folders of others and of other formats."""
     path = folder / DESCRIPTION
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise InputError(f"'{folder}': there is no trained controller (no {DESCRIPTION})") from None
-    except ValueError:
-        raise InputError(f"'{path}': is not JSON; the file is damaged") from None
-    if not isinstance(told, dict) or "format" not in told:
-        raise InputError(f"'{path}': was not written by cosmo train")
-    if told["format"] != FORMAT:
-        raise InputError(
-            f"'{path}': format {told['format']}, written by cosmo {told.get('version', '?')};"
-            f" this version reads format {FORMAT}"
-        )
-    return told
+    return read_record(path, "there is no trained controller", "cosmo train", FORMAT)
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:

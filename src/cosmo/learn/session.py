@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cosmo.control.controller import DESCRIPTION
 from cosmo.errors import InputError
-from cosmo.files import is_empty
+from cosmo.files import made_folder
 from cosmo.learn import checkpoint
 from cosmo.learn.config import TrainingConfig, config_with
 from cosmo.learn.trainer import Curve, Run, Trainer
@@ -79,14 +79,7 @@ def train(
 
 def _prepared(folder: Path, resume: bool) -> bool:
     """Make the folder; whether there is a training in it to go on with."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        empty = is_empty(folder)
-    except OSError as error:
-        raise InputError(
-            f"--out = '{folder}': cannot be made a folder ({error.strerror})"
-        ) from None
-    if empty:
+    if made_folder(folder):
         return False
     if not (folder / DESCRIPTION).exists():
         raise InputError(f"--out = '{folder}': is not empty and has no training in it")

@@ -22,7 +22,7 @@ import polars
 import cosmo
 from cosmo.documents import dump
 from cosmo.errors import InputError
-from cosmo.files import is_empty, whole_file, write_table
+from cosmo.files import made_folder, read_record, whole_file, write_table
 from cosmo.study.plan import Plan, plan_from
 from cosmo.study.units import CHECKPOINT, CURVES_FILE, KEYS, METRICS_FILE, TrainUnit, finished
 
@@ -53,13 +53,7 @@ class Study:
 
 def prepare(folder: Path, plan: Plan) -> None:
     """Make the folder this plan's; refuse one that is somebody else's or another plan's."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        empty = is_empty(folder)
-    except OSError as error:
-        raise InputError(
-            f"--out = '{folder}': cannot be made a folder ({error.strerror})"
-        ) from None
+    empty = made_folder(folder)
     if (folder / STUDY).exists():
         _check_same(folder, plan)
         return
@@ -110,21 +104,7 @@ def _versions() -> dict[str, str]:
 
 def read_about(folder: Path) -> dict[str, Any]:
     """What `study.json` says."""
-    path = folder / STUDY
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise InputError(f"'{folder}': there is no study (no {STUDY})") from None
-    except ValueError:
-        raise InputError(f"'{path}': is not JSON; the file is damaged") from None
-    if not isinstance(about, dict) or not {"plan", "resolved"} <= about.keys():
-        raise InputError(f"'{path}': was not written by cosmo study")
-    if about.get("format") != FORMAT:
-        raise InputError(
-            f"'{path}': format {about.get('format')}, written by cosmo {about.get('version', '?')};"
-            f" this version reads format {FORMAT}"
-        )
-    return about
+    return read_record(folder / STUDY, "there is no study", "cosmo study", FORMAT)
 
 
 def merge(folder: Path, plan: Plan) -> None:

@@ -19,7 +19,7 @@
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
       font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 },
-      margin: { l: 55, r: 15, t: 30, b: 45 }, legend: { orientation: "h", y: -0.2 },
+      margin: { l: 55, r: 15, t: 30, b: 45 }, legend: { orientation: "h", y: -0.2 }, showlegend: !narrow,
       hoverlabel: { align: "left" }, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--quiet"), activecolor: css("--ink") },
     };
     const merged = { ...base, ...more };
@@ -30,7 +30,9 @@
     merged.yaxis = { ...axis, ...merged.yaxis };
     return merged;
   };
+  const narrow = window.innerWidth < 700; // the chips are legend enough, and fingers need no buttons
   const options = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+  if (narrow) options.displayModeBar = false;
   const draw = (id, traces, more) => Plotly.react(by(id), traces, layout(more), options);
 
   /* ---- controls ---- */
@@ -104,6 +106,7 @@
       }
     }
     const title = data.titles[metric] || metric;
+    by("chart-load").hidden = by("rate").options.length < 2; // one load: the bars say it all
     draw("chart-load", traces, { title: { text: `${title}, ${arrivals}` }, xaxis: { title: { text: "tasks/s" } }, yaxis: { rangemode: "tozero" } });
     const bars = own.filter((row) => row.rate === rate && shown.includes(row.method)).sort((a, b) => a.mean - b.mean);
     draw("chart-bars", [{
@@ -111,7 +114,7 @@
       error_x: { array: bars.map((row) => row.ci95 || 0), thickness: 1, width: 3, color: css("--quiet") },
       marker: { color: bars.map((row) => colour(row.method)) },
       hovertemplate: "<b>%{y}</b>: %{x:.4g}<extra></extra>",
-    }], { title: { text: `${title} at ${rate} tasks/s, ${arrivals}` }, margin: { l: 160, r: 15, t: 30, b: 45 } });
+    }], { showlegend: false, title: { text: `${title} at ${rate} tasks/s, ${arrivals}` }, margin: { l: 160, r: 15, t: 30, b: 45 } });
   };
 
   const pareto = () => {
