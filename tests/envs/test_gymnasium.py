@@ -8,12 +8,14 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation
 
-import cosmo.envs
+import cosmo.envs  # noqa: F401 (registers the environments)
 from cosmo import InputError, load, method, simulate
+from cosmo.control.features import Features
 from cosmo.envs import from_callable
 from cosmo.envs.wrappers import ActionMasks, NamedObservation, RecordEpisode, SemiMarkovDiscount
 from cosmo.measure import task_utility
 from cosmo.scenario import preset_names
+from cosmo.world import STORAGE, WORK
 
 SHORT = ("episode.window_ms=1200", "episode.warmup_ms=0")
 NAMES = ("cosmo/Dispatch-v0", "cosmo/Update-v0")
@@ -203,10 +205,70 @@ def test_models_that_are_not_there_are_one_line(spec, line):
         method(spec)
 
 
-def test_trained_methods_are_not_opponents_yet():
-    assert cosmo.envs.DispatchEnv(settings=SHORT).action_space.n == 3
+def test_an_updater_that_sends_less_than_an_en_sees_here_is_refused():
+    with pytest.raises(InputError, match="a message of Prequal carries 2 numbers"):
+        gymnasium.make(NAMES[0], updater="prequal")
     with pytest.raises(InputError, match="checkpoint is missing"):
         gymnasium.make(NAMES[0], updater="cosmo")
+
+
+def test_what_an_en_sees_number_by_number():
+    """One decision in a scenario with two SNs, every number worked out from the raw observation."""
+    env = gymnasium.make(NAMES[0], scenario="campus", rate=150, updater="periodic-37")
+    env.reset(seed=3)
+    for _ in range(400):
+        seen, *_ = env.step(1 + _ % 2)
+    game = env.unwrapped.game
+    named = dict(zip(env.unwrapped.observation_names, seen.tolist(), strict=True))
+    tasks, scales = game.turn.dispatch, Features(game.scenario)
+    en = int(tasks.en[0])
+    expected = {
+        "throughput": tasks.throughput_mbps[0] / 100.0,
+        "residual_time": tasks.residual_ms[0] / 15_000.0,
+        "en_work": tasks.en_state[0, WORK] / scales.en_scale[en, 2],
+        "task_cycles": tasks.cycles[0] / 1.2e6,
+        "task_slack": (tasks.generated_ms + tasks.deadline_ms - tasks.time_ms)[0] / 220.0,
+        "local_wait": tasks.local_wait_ms[0] / 100.0,
+        "local_room": float(tasks.local_room[0]),
+    }
+    for sn in range(2):
+        expected |= {
+            f"sn{sn}_work": tasks.sn_state[0, sn, WORK] / scales.sn_scale[sn, 2],
+            f"sn{sn}_storage": tasks.sn_state[0, sn, STORAGE] / scales.sn_scale[sn, 3],
+            f"sn{sn}_age": tasks.age_ms[0, sn] / 200.0,
+            f"sn{sn}_link_rate": tasks.up_link_mbps[0, sn, 0] / scales.up_mbps[en, sn],
+            f"sn{sn}_link_backlog": tasks.up_backlog_ms[0, sn] / 100.0,
+        }
+    for name, value in expected.items():
+        assert named[name] == pytest.approx(np.clip(value, -10, 10), rel=1e-5), name
+    assert named["sn0_age"] > 0
+    assert named["sn1_age"] > 0
+
+
+def test_what_an_sn_sees_number_by_number():
+    env = gymnasium.make(NAMES[1], scenario="campus", rate=150)
+    env.reset(seed=3)
+    for _ in range(60):
+        seen, *_ = env.step(3)
+    game = env.unwrapped.game
+    named = dict(zip(env.unwrapped.observation_names, seen.tolist(), strict=True))
+    nodes, scales = game.turn.update, Features(game.scenario)
+    sn = int(nodes.sn[0])
+    expected = {
+        "work": nodes.sn_state[0, WORK] / scales.sn_scale[sn, 2],
+        "recent_delay": nodes.recent_delay_ms[0] / 220.0,
+        "recent_success": nodes.recent_success[0],
+    }
+    for en in range(3):
+        held = nodes.acknowledged_state[0, en]
+        expected |= {
+            f"en{en}_acknowledged_work": held[WORK] / scales.sn_scale[sn, 2],
+            f"en{en}_age": nodes.age_ms[0, en] / 200.0,
+            f"en{en}_link_rate": nodes.down_link_mbps[0, en, 0] / scales.down_mbps[en, sn],
+        }
+    for name, value in expected.items():
+        assert named[name] == pytest.approx(np.clip(value, -10, 10), rel=1e-5), name
+    assert named["recent_success"] > 0
 
 
 def test_the_hand_written_example():

@@ -13,8 +13,10 @@ import polars
 import pytest
 from short import short_config, short_runs
 
+import cosmo
 from cosmo import InputError, load
 from cosmo.control import load_controller, method, play
+from cosmo.envs import UpdateEnv
 from cosmo.learn import checkpoint, session
 from cosmo.learn.trainer import Trainer
 from cosmo.workload import episode
@@ -227,6 +229,24 @@ def test_an_unknown_seed_gets_an_agent_of_its_load(whole):
     assert mixed.run_of(7, load("paper")) == 1
     assert mixed.run_of(0, load("paper")) == 0
     assert mixed.run_of(7, load("paper", ["workload.rate=99"])) == 0
+
+
+def test_a_training_is_not_shortened_or_gone_on_with_by_another_version(whole, monkeypatch):
+    with pytest.raises(InputError, match="is for 5 episodes already, more than 2"):
+        _train(whole, episodes=2, resume=True)
+    monkeypatch.setattr(cosmo, "__version__", "99.0")
+    with pytest.raises(InputError, match=r"was started with version = '.*', not '99\.0'"):
+        _train(whole, resume=True)
+
+
+def test_a_trained_method_can_be_the_other_side_of_an_environment(whole):
+    env = UpdateEnv(load_controller(whole).scenarios[0], dispatcher=f"cosmo:checkpoint={whole}")
+    env.reset(seed=1)
+    over, steps = False, 0
+    while not over:
+        _, _, over, _, _ = env.step(0)
+        steps += 1
+    assert env.game.worlds.outcome(0).update_decisions == steps > 0
 
 
 def test_a_folder_of_others_is_not_touched(whole, tmp_path):

@@ -10,14 +10,19 @@ from short import short_config, short_runs
 
 from cosmo import InputError, load, play
 from cosmo.control.learned import Learned, LearnedDispatcher, LearnedUpdater
-from cosmo.learn import en_agent
+from cosmo.control.networks import encode, encoder_shapes
+from cosmo.learn import en_agent, sn_agent
+from cosmo.learn import trainer as trainer_module
 from cosmo.learn.config import config_with
 from cosmo.learn.coordinator import Intervals
 from cosmo.learn.rollout import Rollout
+from cosmo.learn.stack import Layout
 from cosmo.learn.trainer import Run, Trainer
 from cosmo.measure import task_utility
+from cosmo.seeds import Purpose, stream
 from cosmo.workload import episode
 from cosmo.world import Worlds
+from cosmo.world.records import FP
 
 
 def _trained(runs, episodes=3):
@@ -266,6 +271,100 @@ def test_the_best_checkpoint_acts_like_the_networks_it_came_from():
         [alone] = play(scenario, Learned(trainer.best_agents(1, 1)), [world])
         np.testing.assert_array_equal(alone.action, first[number].action)
         assert alone.updates == first[number].updates
+
+
+def test_the_best_of_all_validations_is_kept(monkeypatch):
+    """R25: not the first, not the last."""
+    trainer = Trainer(short_runs(0, 1), short_config(4))
+    trainer.pretrain()
+    scores = iter([(1.0, 5.0), (7.0, 2.0), (3.0, 4.0), (6.0, 9.0)])
+
+    def scored(scenario, outcome, dimensions, plan=[]):  # noqa: B006
+        if not plan:
+            plan += next(scores)
+        return {"utility_per_task": plan.pop(0)}
+
+    kept = []
+    for _ in range(4):
+        with monkeypatch.context() as patch:
+            patch.setattr(trainer, "_curves", lambda rollout: [{}, {}])
+            patch.setattr(trainer_module, "episode_metrics", scored)
+            trainer.train_episode()
+        kept.append(trainer.en.parameters.copy())
+    assert trainer.best_episode.tolist() == [2, 4]
+    assert trainer.best_utility.tolist() == [7.0, 9.0]
+    np.testing.assert_array_equal(trainer.best_en[0], kept[1][0])
+    np.testing.assert_array_equal(trainer.best_en[1], kept[3][1])
+
+
+def test_exploration_decays_by_each_agents_own_decisions():
+    """R24: the share of random actions follows ε from 1 to 0.05."""
+    config = short_config(1, "exploration.steps=400", "exploration.end=0.0")
+    trainer, rollout = _episode(short_runs(0, rate=600), config)
+    notes = rollout.notes
+    count = len(rollout.worlds.outcome(0).tasks)
+    actions = notes.rows[0, :count, 15 + en_agent.ACTION].astype(int)
+    drawn = rollout._en_chance.choice[0, :count]
+    chance = rollout._en_chance.chance[0, :count]
+    epsilon = np.maximum(0.0, 1.0 - np.arange(count) / 400)  # tasks are decided in order here
+    explored = chance < epsilon
+    assert (actions[explored] == drawn[explored]).all()
+    assert 0 < explored[400:].sum() + 1 == 1
+    greedy = trainer.agents().en_actions(
+        np.zeros(1, np.int64), notes.rows[0, 500:501, :10], notes.rows[0, 500:501, 10:15]
+    )
+    assert actions[500] == greedy[0]
+    assert rollout._en_chance.steps[0] == count
+
+
+def test_sn_transitions_in_the_replay_are_the_episodes_intervals():
+    trainer, rollout = _episode(short_runs(0), short_config())
+    rows = trainer.sn.replay._rows[0, : trainer.sn.replay.written[0]]
+    done, start = rollout.intervals, sn_agent.EXTRA_COLUMNS
+    count = int(done.count[0])
+    assert len(rows) == count
+    np.testing.assert_array_equal(rows[:, sn_agent.ACTION], done.action[0, :count])
+    np.testing.assert_allclose(
+        rows[:, sn_agent.REWARD], done.reward[0, :count] / (10.0 * 80.0), rtol=1e-6
+    )
+    np.testing.assert_array_equal(rows[:, sn_agent.INTERVAL], done.length_ms[0, :count])
+    assert rows[:, sn_agent.TERMINAL].tolist() == [0.0] * (count - 1) + [1.0]
+    np.testing.assert_array_equal(rows[:, start : start + 11], done.seen[0, :count])
+    np.testing.assert_array_equal(rows[:-1, -11:], done.seen[0, 1:count])
+
+
+def test_en_transitions_in_the_replay_have_their_utility_and_their_failures():
+    trainer, rollout = _episode(short_runs(0), short_config())
+    outcome = rollout.worlds.outcome(0)
+    gained = task_utility(trainer.runs[0].scenario, outcome)
+    rows = trainer.en.replay._rows[0, : trainer.en.replay.written[0]]
+    found = sorted(map(tuple, rows[:, [15 + en_agent.UTILITY, 15 + en_agent.FAILED]].tolist()))
+    expected = sorted(
+        (float(np.float32(u / 80.0)), float(o == FP))
+        for u, o in zip(gained, outcome.outcome, strict=True)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_pretraining_learns_to_predict():
+    """The encoder's loss on its own data falls well below that of predicting no change."""
+    runs, config = short_runs(0), short_config(1, "encoder.epochs=40")
+    before, after = Trainer(runs, config), Trainer(runs, config)
+    after.pretrain()
+    assert not before.encoder.any()
+    states = np.random.default_rng(0).uniform(0, 1, (200, 4)).astype(np.float32)
+    layers = after.encoder_layout.views(after.encoder[0])
+    start = Layout(encoder_shapes((32, 16), 2)).initial(stream(0, Purpose.NETWORKS, 0))
+    moved = np.abs(after.encoder[0] - start).mean()
+    spread = encode(layers, states).std(axis=0)
+    assert moved > 0.01
+    assert (spread > 0.02).all()  # the semantic tells states apart
+
+
+def test_runs_that_differ_in_more_than_the_load_are_not_stacked():
+    other = Run(load("shared-sn", ["episode.window_ms=1500", "episode.warmup_ms=0"]), 0)
+    with pytest.raises(InputError, match="nothing but the load differs"):
+        Trainer([*short_runs(0), other], short_config())
 
 
 def test_scenarios_with_several_nodes_are_refused():

@@ -13,14 +13,14 @@ from cosmo.control.method import (
     Updater,
 )
 from cosmo.control.play import play
-from cosmo.control.registry import BASELINES, FEATURED, METHODS, method
+from cosmo.control.registry import BASELINES, METHODS, PAPER_BASELINES, method
 from cosmo.control.simulate import Simulation, simulate, simulate_runs
 
 __all__ = [
     "BASELINES",
-    "FEATURED",
     "METHODS",
     "NOTHING",
+    "PAPER_BASELINES",
     "PROBE",
     "RAW",
     "SEMANTIC",

@@ -54,17 +54,14 @@ METHODS: dict[str, type[Method]] = {
 # All that can be played without training first.
 BASELINES = tuple(name for name, kind in METHODS.items() if not kind.trained)
 
-# What a picture can show at once: one of each kind.
-FEATURED = (
+# The paper's own opponents, in its order.
+PAPER_BASELINES = (
     "all-local",
     "all-offload",
     "local-until-full",
     "aoi-threshold",
     "aov-gap",
     "aoci-online",
-    "prequal",
-    "self-tracking",
-    "full-information",
 )
 
 # Methods that other packages of this house bring along, loaded when they are asked for.

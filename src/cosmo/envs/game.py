@@ -73,8 +73,6 @@ class Game:
 
     def __init__(self, scenario: Scenario, method: Method, dimensions: int) -> None:
         self.scenario, self.method, self._dimensions = scenario, method, dimensions
-        if method.trained:
-            raise InputError("the other side cannot be a trained method yet")
 
     def begin(self, seeds: Sequence[int], numbers: Sequence[int]) -> Floats:
         """All worlds at the start of their episodes; what the agent sees in each."""
@@ -161,6 +159,11 @@ class DispatchGame(Game):
     side = "en"
 
     def __init__(self, scenario: Scenario, method: Method) -> None:
+        if method.carries not in (NOTHING, RAW):
+            raise InputError(
+                f"updater: a message of {type(method).__name__} carries {method.carries} numbers,"
+                f" but an EN here sees the SN's whole state ({RAW} numbers)"
+            )
         super().__init__(scenario, method, method.carries)
         self.view = EnView(scenario)
         self.actions = 2 + scenario.sn.count

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from cosmo.control.features import AGE_MS, RESIDUAL_MS, STATE, THROUGHPUT_MBPS, Features
+from cosmo.control.features import AGE_MS, EN_LOCAL, STATE, Features
 from cosmo.scenario import Scenario
 from cosmo.world import DispatchObservation, UpdateObservation
 
@@ -53,13 +53,7 @@ class EnView(_View):
         """[row, name]."""
         scales, rows = self._scales, len(tasks)
         seen = np.empty((rows, len(self.names)), np.float32)
-        seen[:, 0] = tasks.throughput_mbps / THROUGHPUT_MBPS
-        seen[:, 1] = tasks.throughput_trend_mbps / THROUGHPUT_MBPS
-        seen[:, 2] = tasks.residual_ms / RESIDUAL_MS
-        seen[:, 3:7] = tasks.en_state[:, :STATE] / scales.en_scale[tasks.en]
-        seen[:, 7] = tasks.input_bytes / scales.task_scale[0]
-        seen[:, 8] = tasks.cycles / scales.task_scale[1]
-        seen[:, 9] = tasks.deadline_ms / scales.task_scale[2]
+        seen[:, :EN_LOCAL] = scales.en_local(tasks)
         slack = tasks.generated_ms + tasks.deadline_ms - tasks.time_ms
         seen[:, 10] = slack / scales.task_scale[2]
         seen[:, 11] = tasks.local_wait_ms / _WAIT_MS

@@ -57,14 +57,18 @@ def describe(method: str, runs: list[Run], config: TrainingConfig) -> dict[str, 
 def check_same(folder: Path, told: dict[str, Any]) -> None:
     """Refuse to go on with another training than the folder's; more episodes are fine."""
     before = read_description(folder)
-    mine, theirs = (_flat({**each, "version": ""}) for each in (told, before))
-    mine["training.episodes"] = theirs["training.episodes"] = 0
+    mine, theirs = _flat(told), _flat(before)
+    wanted, known = mine.pop("training.episodes"), theirs.pop("training.episodes")
     for field in sorted(mine.keys() | theirs.keys()):
         if mine.get(field) != theirs.get(field):
             raise InputError(
                 f"--resume: '{folder}' was started with {field} = {theirs.get(field)!r},"
                 f" not {mine.get(field)!r}"
             )
+    if wanted < known:
+        raise InputError(
+            f"--resume: '{folder}' is for {known} episodes already, more than {wanted}"
+        )
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:

@@ -59,6 +59,9 @@ class Trainer:
                 f"scenario = {first.name!r}: training needs one EN and one SN"
                 f" (it has {first.en.count} and {first.sn.count})"
             )
+        shape = first.model_dump(exclude={"workload"})
+        if any(run.scenario.model_dump(exclude={"workload"}) != shape for run in runs):
+            raise InputError("runs can be trained together only where nothing but the load differs")
         self.runs, self.config = tuple(runs), config
         self._scenario = first
         count, en, sn = len(runs), config.en, config.sn

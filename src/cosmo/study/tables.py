@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars
 
+from cosmo.control import PAPER_BASELINES
 from cosmo.study.statistics import gains, paired, stabilisation
 
 # The paper's table gate_ablation and its detailed one, (title, metric, digits).
@@ -17,14 +18,6 @@ ABLATION_DETAILED = (
     ("episode update cost", "episode_update_cost", 0),
 )
 Columns = Sequence[tuple[str, str, int]]
-PAPER_BASELINES = (
-    "all-local",
-    "all-offload",
-    "local-until-full",
-    "aoi-threshold",
-    "aov-gap",
-    "aoci-online",
-)
 
 
 def _cell(summary: polars.DataFrame, point: dict[str, object], metric: str, digits: int) -> str:
