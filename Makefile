@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-integrations lint bench docs lock clean
+.PHONY: run test test-integrations ns3 lint bench docs lock clean
 
 run: .venv/ready
 	$(BIN)/cosmo run
@@ -21,6 +21,10 @@ test-integrations: .venv-integrations/ready
 	  -r integrations/requirements.txt -e .
 	@touch $@
 
+# The libraries of the engine ns3.
+ns3: .venv/ready
+	$(BIN)/cosmo ns3 install
+
 lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -31,6 +35,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/scheduler.py
 	$(BIN)/python benchmarks/envs.py
+	$(BIN)/python benchmarks/engines.py
 
 # Measures again what the docs report.
 docs: .venv/ready

@@ -1,8 +1,9 @@
 """Steps per second of the environments, by Gymnasium's and PettingZoo's own benchmark functions.
 
-    python benchmarks/envs.py        # mobile-env, if it is installed, is the alternative
+    python benchmarks/envs.py
 
-The alternative is a typical pure-Python environment of this field, `mobile-small-central-v0`.
+The alternatives: ns-3 behind the same interface, and a typical pure-Python environment of this
+field, `mobile-small-central-v0` (if mobile-env is installed).
 """
 
 import time
@@ -13,6 +14,7 @@ from gymnasium.utils.performance import benchmark_step
 
 import cosmo.envs
 from cosmo.envs import aec
+from cosmo.ns3 import library
 
 SECONDS = 5
 
@@ -53,11 +55,18 @@ def main() -> None:
         ours[name] = benchmark_step(gymnasium.make(name, rate=220), SECONDS, seed=0)
         print(f"{name}: {ours[name]:,.0f} steps/s")
     print(f"AEC: {aec_turns():,.0f} turns/s")
+    library.install()
+    on_ns3 = benchmark_step(
+        gymnasium.make("cosmo/Dispatch-v0", rate=220, engine="ns3"), SECONDS, seed=0
+    )
+    single = ours["cosmo/Dispatch-v0"]
+    print(f"cosmo/Dispatch-v0 on ns-3: {on_ns3:,.0f} steps/s")
     vector = 0.0
     for worlds in (16, 256):
         for updater in ("aoi-threshold", "never"):
             vector = vector_decisions(worlds, updater)
             print(f"vector of {worlds}, updater {updater}: {vector:,.0f} decisions/s")
+    print(f"ratio to ns-3: single {single / on_ns3:.0f} times, vector {vector / on_ns3:,.0f} times")
     try:
         import mobile_env  # noqa: F401
     except ImportError:
@@ -65,7 +74,6 @@ def main() -> None:
         return
     theirs = benchmark_step(gymnasium.make("mobile-small-central-v0"), SECONDS, seed=0)
     print(f"mobile-small-central-v0: {theirs:,.0f} steps/s")
-    single = ours["cosmo/Dispatch-v0"]
     print(f"ratio: single {single / theirs:.1f} times, vector {vector / theirs:.0f} times")
 
 

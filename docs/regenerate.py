@@ -8,14 +8,20 @@ baselines in both worlds. A measured part of a page stands between
     python docs/regenerate.py --pages    # write from docs/data alone
 """
 
+import json
 import re
 import shutil
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars
 
+from cosmo.ns3.calibrate import calibrate
+from cosmo.scenario import load as load_scenario
 from cosmo.study import LocalExecutor, Study, conduct, figures, load, load_plan, tables
 from cosmo.study.plan import Plan
 from cosmo.study.statistics import bounds, summarise, with_paper
@@ -35,6 +41,7 @@ STUDIES = {
     ),
     "baselines": load_plan("baselines"),
     "baselines-shared-sn": load_plan("baselines", ['scenarios=["shared-sn"]']),
+    "engines": load_plan("engines"),
 }
 SHOWN = (
     ("success_rate", "Success rate", 3),
@@ -87,6 +94,63 @@ def reward_scale(ours: polars.DataFrame, other: polars.DataFrame) -> str:
     return tables.markdown(header, rows)
 
 
+def differences(metrics: polars.DataFrame) -> polars.DataFrame:
+    """Success on ns-3 minus that on the embedded engine, at every point."""
+    point = ["arrivals", "rate", "method"]
+    pairs = metrics.group_by(*point, "scenario").agg(polars.col("success_rate").mean())
+    both = pairs.filter(scenario="paper").join(pairs.filter(scenario="paper-ns3"), on=point)
+    return both.with_columns(
+        difference=polars.col("success_rate_right") - polars.col("success_rate")
+    )
+
+
+def explained(metrics: polars.DataFrame) -> str:
+    """How far apart the engines are, in words."""
+    gaps = differences(metrics).filter(polars.col("method") != "cosmo")
+    lines = []
+    for text, some in (
+        ("Up to 280 tasks/s", gaps.filter(polars.col("rate") <= 280)),
+        ("At 320 tasks/s", gaps.filter(polars.col("rate") == 320)),
+    ):
+        worst = some.sort(polars.col("difference").abs(), descending=True).row(0, named=True)
+        lines.append(
+            f"{text} the largest difference is {worst['difference']:+.3f}"
+            f" (`{worst['method']}`, {worst['arrivals']}, {worst['rate']:g});"
+            f" the mean of their sizes is {np.abs(some['difference'].to_numpy()).mean():.3f}."
+        )
+    return " ".join(lines)
+
+
+def transfer(summary: polars.DataFrame) -> str:
+    """`cosmo` on both engines."""
+    rows = []
+    here = summary.filter(method="cosmo")
+    for process, rate in here.select("arrivals", "rate").unique().sort("arrivals", "rate").rows():
+        cells = []
+        for metric, _, digits in SHOWN[:3]:
+            for world in tables.worlds_of(summary):
+                point = here.filter(arrivals=process, rate=rate, scenario=world, metric=metric)
+                row = point.row(0, named=True)
+                cells.append(f"{row['mean']:.{digits}f} ± {row['std']:.{digits}f}")
+        rows.append((process, f"{rate:g}", *cells))
+    names = [f"{title}, {engine}" for _, title, _ in SHOWN[:3] for engine in ("embedded", "ns-3")]
+    return tables.markdown(("arrivals", "tasks/s", *names), rows)
+
+
+def calibration(told: dict[str, Any]) -> str:
+    """What `cosmo calibrate access` found."""
+    rows = []
+    for fit in told["rates"]:
+        cells = []
+        for name in ("mean_ms", "p95_ms"):
+            real, ours = fit[name], fit[f"embedded_{name}"]
+            cells += [f"{real:.2f}", f"{ours:.2f}", f"{ours / real - 1:+.1%}"]
+        rows.append((f"{fit['rate']:g}", *cells, str(fit["lost"])))
+    header = ("tasks/s", "mean, ms", "R6", "error", "p95, ms", "R6", "error", "lost")
+    fields = ", ".join(f"`access.{name}` = {value}" for name, value in told["access"].items())
+    return f"{fields}\n\n{tables.markdown(header, rows)}"
+
+
 def made_from(study: Study) -> str:
     """Versions and machine."""
     versions = ", ".join(f"{name} {value}" for name, value in study.about["versions"].items())
@@ -113,6 +177,13 @@ def main() -> None:
     if "--pages" not in sys.argv[1:]:
         for name, plan in STUDIES.items():
             measure(name, plan)
+        found = calibrate(load_scenario(), load_scenario().workload.rates_of_interest, 1000, 2)
+        fields = ("rate_mbps", "overhead_ms", "contention_ms")
+        told = {
+            "access": {name: getattr(found, name) for name in fields},
+            "rates": [asdict(fit) for fit in found.fits],
+        }
+        (DATA / "calibration.json").write_text(json.dumps(told, indent=1) + "\n")
     summaries = {}
     for name in STUDIES:
         study = load(DATA / name)
@@ -155,6 +226,18 @@ def main() -> None:
         {
             "paper": all_metrics(summaries["baselines"]),
             "shared-sn": all_metrics(summaries["baselines-shared-sn"]),
+        },
+    )
+    write(
+        "ns3.md",
+        {
+            "engines": "\n\n".join(
+                f"#### {process}\n\n{tables.engines(summaries['engines'], process)}"
+                for process in processes
+            ),
+            "explained": explained(load(DATA / "engines").metrics),
+            "transfer": transfer(summaries["engines"]),
+            "calibration": calibration(json.loads((DATA / "calibration.json").read_text())),
         },
     )
     limits = bounds(load(DATA / "baselines-shared-sn").plan)

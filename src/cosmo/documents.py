@@ -205,6 +205,8 @@ def _toml_lines(table: Mapping[str, Any], prefix: str) -> list[str]:
 
 
 def _toml_value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'

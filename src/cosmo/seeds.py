@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     NETWORKS = 9
     COLLECTION = 10
     EXPLORATION = 11
+    NETWORK = 12
 
 
 def stream(seed: int, purpose: Purpose, episode: int, *more: int) -> np.random.Generator:

@@ -31,6 +31,10 @@ def _cheaper(arguments):
     if "--episodes" in arguments:
         place = arguments.index("--episodes") + 1
         arguments[place] = str(min(2, int(arguments[place])))
+    if arguments[:2] == ["calibrate", "access"]:
+        arguments += ["--rates", "160", "--episodes", "1", "--set", "episode.window_ms=3000"]
+    if arguments[0] == "simulate" and "ns3" in arguments:
+        arguments += [part for item in SHORT_WORLD for part in ("--set", item)]
     if arguments[0] in ("run", "train"):
         settings = [*SHORT_WORLD, *(f"training.{item}" for item in SHORT_TRAINING)]
         arguments += [part for item in settings for part in ("--set", item)]

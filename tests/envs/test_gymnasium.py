@@ -216,9 +216,10 @@ def test_what_an_en_sees_number_by_number():
     """One decision in a scenario with two SNs, every number worked out from the raw observation."""
     env = gymnasium.make(NAMES[0], scenario="campus", rate=150, updater="periodic-37")
     env.reset(seed=3)
-    for _ in range(400):
-        seen, *_ = env.step(1 + _ % 2)
-    game = env.unwrapped.game
+    game, steps = env.unwrapped.game, 0
+    while steps < 400 or not game.turn.dispatch.local_wait_ms[0]:
+        seen, *_ = env.step(steps % 3)
+        steps += 1
     named = dict(zip(env.unwrapped.observation_names, seen.tolist(), strict=True))
     tasks, scales = game.turn.dispatch, Features(game.scenario)
     en = int(tasks.en[0])

@@ -9,7 +9,7 @@ from cosmo.study.units import PlayUnit, TrainUnit
 
 
 def test_presets():
-    assert plan_names() == ["paper", "baselines", "paper-quick"]
+    assert plan_names() == ["paper", "baselines", "engines", "paper-quick"]
     paper = load_plan("paper")
     points = {(arrivals, rate, name) for _, arrivals, rate, name in paper.points()}
     cosmo = {point for point in points if point[2] == "cosmo"}
@@ -34,6 +34,25 @@ def test_every_point_is_in_exactly_one_unit():
     assert set(found) == {(a, r, m) for _, a, r, m in plan.points()}
     names = [unit.name for unit in plan.units()]
     assert len(names) == len(set(names))
+
+
+def test_every_scenario_on_every_engine():
+    plan = small_plan(("all-local", "cosmo"), engines=["embedded", "ns3"])
+    assert [scenario.name for scenario in plan.worlds("paper")] == ["paper", "paper-ns3"]
+    assert {(s.name, s.engine) for s, *_ in plan.points()} == {
+        ("paper", "embedded"),
+        ("paper-ns3", "ns3"),
+    }
+    trained = [unit for unit in plan.units() if isinstance(unit, TrainUnit)]
+    assert {(unit.scenario.engine, unit.engine) for unit in trained} == {
+        ("embedded", "embedded"),
+        ("ns3", "ns3"),
+    }
+    how = {"engine": "embedded", "settings": plan.training.settings}
+    plan = small_plan(("cosmo",), engines=["ns3"], training=how)
+    assert {(unit.scenario.engine, unit.engine) for unit in plan.units()} == {("ns3", "embedded")}
+    with pytest.raises(InputError, match=r"engines.0 = 'omnet': must be 'embedded' or 'ns3'"):
+        small_plan(engines=["omnet"])
 
 
 def test_a_unit_is_named_by_its_content():

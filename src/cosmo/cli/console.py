@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cosmo.control.simulate import ShareDone
 from cosmo.measure import METRICS, Interval
-from cosmo.scenario import load
+from cosmo.scenario import Scenario, load
 from cosmo.workload import episode
 from cosmo.world import Worlds
 
@@ -29,14 +29,18 @@ def progress(text: str) -> Iterator[ShareDone]:
         yield lambda share: bar.update(task, completed=share)
 
 
-def compile_engine() -> None:
+def prepare_engine(scenario: Scenario | None = None) -> None:
     """Have the engine's machine code ready; says so if that takes a while (once a machine)."""
     notice = threading.Timer(2.0, notes.print, ["compiling the engine, once on this machine …"])
     notice.daemon = True
     notice.start()
     try:
-        scenario = load("paper", ["episode.window_ms=1", "episode.warmup_ms=0"])
-        Worlds(scenario, [episode(scenario, 0, 0)]).advance()
+        if scenario is not None and scenario.engine == "ns3":
+            from cosmo.ns3.library import compiled_network
+
+            compiled_network()
+        short = load("paper", ["episode.window_ms=1", "episode.warmup_ms=0"])
+        Worlds(short, [episode(short, 0, 0)]).advance()
     finally:
         notice.cancel()
 

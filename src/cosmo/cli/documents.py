@@ -15,6 +15,7 @@ def simulation_document(
     """One method's episodes of one run."""
     return {
         "scenario": scenario.name,
+        "engine": scenario.engine,
         "arrivals": None if trace else scenario.workload.arrivals,
         "rate": None if trace else scenario.workload.rate,
         "trace": None if trace is None else str(trace),

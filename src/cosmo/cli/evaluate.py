@@ -7,15 +7,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cosmo.cli.console import compile_engine, metrics_table, progress
+from cosmo.cli.console import metrics_table, prepare_engine, progress
 from cosmo.cli.documents import metrics_document, simulation_document
 from cosmo.cli.options import (
     ArrivalsOption,
+    EngineOption,
     EpisodesOption,
     JsonOption,
     RateOption,
     SetOption,
     check_run,
+    chosen_settings,
 )
 from cosmo.control import Controller, Simulation, load_controller
 from cosmo.control import evaluate as play_runs
@@ -33,6 +35,7 @@ def evaluate(
     ] = None,
     arrivals: ArrivalsOption = None,
     rate: RateOption = None,
+    engine: EngineOption = None,
     settings: SetOption = None,
     trace: Annotated[
         Path | None, typer.Option(help="Take the tasks from this CSV or Parquet file.")
@@ -42,14 +45,10 @@ def evaluate(
     """Play trained controllers greedily and print their metrics, per run and overall."""
     check_run(0, episodes)
     controller = load_controller(folder)
-    shorthand = [
-        f"workload.{name}={value}"
-        for name, value in (("arrivals", arrivals), ("rate", rate))
-        if value is not None
-    ]
-    scenarios = _scenarios(controller, scenario_name, [*(settings or []), *shorthand])
+    fields = chosen_settings(settings, arrivals, rate, engine)
+    scenarios = _scenarios(controller, scenario_name, fields)
     tasks = None if trace is None else read_trace(trace, scenarios[0])
-    compile_engine()
+    prepare_engine(scenarios[0])
     with progress(f"{controller.method}, {len(scenarios)} run(s)") as share_done:
         results = play_runs(controller, episodes, scenarios, tasks, share_done)
     loads = _by_load(scenarios, results, trace)

@@ -6,8 +6,20 @@ from typing import Annotated, NoReturn
 import typer
 
 import cosmo
-from cosmo.cli import evaluate, methods, report, run, scenario, simulate, study, train, workload
-from cosmo.errors import InputError
+from cosmo.cli import (
+    calibrate,
+    evaluate,
+    methods,
+    ns3,
+    report,
+    run,
+    scenario,
+    simulate,
+    study,
+    train,
+    workload,
+)
+from cosmo.errors import EngineError, InputError
 
 _INTERRUPTED = 130
 
@@ -27,6 +39,8 @@ app.command("workload")(workload.workload)
 app.command("methods")(methods.methods)
 app.add_typer(study.app, name="study")
 app.add_typer(scenario.app, name="scenario")
+app.add_typer(ns3.app, name="ns3")
+app.add_typer(calibrate.app, name="calibrate")
 
 
 @app.callback(invoke_without_command=True)
@@ -41,11 +55,13 @@ def _root(
 
 
 def main() -> None:
-    """Run a command. Exit codes: 0 done, 2 bad input, 130 interrupted."""
+    """Run a command. Exit codes: 0 done, 1 an engine failed, 2 bad input, 130 interrupted."""
     try:
         code = app(standalone_mode=False)
     except InputError as error:
         _fail(str(error), 2)
+    except EngineError as error:
+        _fail(str(error), 1)
     except typer.TyperException as error:
         _fail(error.format_message().replace("\n", " "), 2)
     except (KeyboardInterrupt, typer.Abort):

@@ -19,21 +19,34 @@ ArrivalsOption = Annotated[
     str | None, typer.Option(help="deterministic, poisson or bursty (workload.arrivals).")
 ]
 RateOption = Annotated[str | None, typer.Option(help="Tasks/s in each cell (workload.rate).")]
+EngineOption = Annotated[
+    str | None, typer.Option(help="embedded or ns3 (engine): what carries messages.")
+]
 SeedOption = Annotated[int, typer.Option(help="Seed of the run.")]
 EpisodesOption = Annotated[int, typer.Option(help="How many episodes to play.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")]
 
 
+def chosen_settings(
+    settings: list[str] | None, arrivals: str | None, rate: str | None, engine: str | None
+) -> list[str]:
+    """What the options set in a scenario."""
+    shorthand = (("workload.arrivals", arrivals), ("workload.rate", rate), ("engine", engine))
+    return [
+        *(settings or []),
+        *(f"{name}={value}" for name, value in shorthand if value is not None),
+    ]
+
+
 def chosen_scenario(
-    source: str, settings: list[str] | None, arrivals: str | None, rate: str | None
+    source: str,
+    settings: list[str] | None,
+    arrivals: str | None,
+    rate: str | None,
+    engine: str | None = None,
 ) -> Scenario:
     """The scenario that the options describe."""
-    shorthand = [
-        f"workload.{name}={value}"
-        for name, value in (("arrivals", arrivals), ("rate", rate))
-        if value is not None
-    ]
-    return load(source, [*(settings or []), *shorthand])
+    return load(source, chosen_settings(settings, arrivals, rate, engine))
 
 
 def check_run(seed: int, episodes: int) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cosmo.cli.console import compile_engine, notes
+from cosmo.cli.console import notes, prepare_engine
 
 
 def report(
@@ -19,7 +19,7 @@ def report(
     from cosmo.study.report import write_report
 
     study = load(folder)
-    compile_engine()
+    prepare_engine()
     written = write_report(study, out or folder / "report")
     notes.print(
         f"wrote {len(written.figures)} figures, {len(written.tables)} tables\nopen {written.page}",

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cosmo.cli.console import compile_engine, metrics_table, notes, progress
+from cosmo.cli.console import metrics_table, notes, prepare_engine, progress
 from cosmo.cli.documents import simulation_document
 from cosmo.cli.options import (
     ArrivalsOption,
+    EngineOption,
     EpisodesOption,
     JsonOption,
     RateOption,
@@ -39,6 +40,7 @@ def simulate(
     scenario_name: ScenarioOption = "paper",
     arrivals: ArrivalsOption = None,
     rate: RateOption = None,
+    engine: EngineOption = None,
     settings: SetOption = None,
     seed: SeedOption = 0,
     episodes: EpisodesOption = 1,
@@ -51,13 +53,13 @@ def simulate(
     as_json: JsonOption = False,
 ) -> None:
     """Play a method on a scenario and print its metrics."""
-    scenario = chosen_scenario(scenario_name, settings, arrivals, rate)
+    scenario = chosen_scenario(scenario_name, settings, arrivals, rate, engine)
     check_run(seed, episodes)
     chosen = method(method_name)
     if tasks_out is not None:
         check_output(tasks_out, (".csv", ".parquet"))
     tasks = None if trace is None else read_trace(trace, scenario)
-    compile_engine()
+    prepare_engine(scenario)
     with progress(f"{scenario.name}, {method_name}") as share_done:
         result = play_episodes(scenario, chosen, seed, episodes, tasks, share_done)
     if tasks_out is not None:

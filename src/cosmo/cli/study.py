@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
-from cosmo.cli.console import compile_engine, notes
-from cosmo.cli.options import JsonOption
+from cosmo.cli.console import notes, prepare_engine
+from cosmo.cli.options import EngineOption, JsonOption
 from cosmo.errors import InputError
 
 app = typer.Typer(help="Run and look at studies.", no_args_is_help=True)
@@ -86,6 +86,7 @@ def run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Set a field of the plan. Repeatable.")
     ] = None,
+    engine: EngineOption = None,
     workers: WorkersOption = None,
     executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
     address: Annotated[
@@ -95,7 +96,8 @@ def run(
     """Carry out a plan; what is finished in the folder already is not done again."""
     from cosmo.study import load_plan
 
-    plan = load_plan(plan_name, settings or [])
+    chosen = [] if engine is None else [f'engines=["{engine}"]']
+    plan = load_plan(plan_name, [*(settings or []), *chosen])
     right = conducted(plan, out, chosen_executor(executor, workers, address))
     notes.print(f"next: cosmo report {out}", soft_wrap=True)
     if not right:
@@ -123,7 +125,8 @@ def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def
     """Carry out a plan with progress for people; whether nothing failed."""
     from cosmo.study import conduct
 
-    compile_engine()
+    scenarios = [scenario for scenario, *_ in plan.points()]
+    prepare_engine(next((each for each in scenarios if each.engine == "ns3"), scenarios[0]))
     start = time.monotonic()
     with _Show(plan.name) as told:
         progress = conduct(plan, out, executor, told)

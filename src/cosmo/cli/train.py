@@ -8,8 +8,14 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cosmo.cli.console import compile_engine, notes
-from cosmo.cli.options import ArrivalsOption, RateOption, ScenarioOption, chosen_scenario
+from cosmo.cli.console import notes, prepare_engine
+from cosmo.cli.options import (
+    ArrivalsOption,
+    EngineOption,
+    RateOption,
+    ScenarioOption,
+    chosen_scenario,
+)
 from cosmo.errors import InputError
 
 TRAINING = "training."  # how the settings of training start; all others are the scenario's
@@ -23,6 +29,7 @@ def train(
     scenario_name: ScenarioOption = "paper",
     arrivals: ArrivalsOption = None,
     rate: RateOption = None,
+    engine: EngineOption = None,
     seeds: Annotated[str, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")] = "0,1,2",
     training: Annotated[str, typer.Option(help="A preset of training, or a TOML file.")] = "paper",
     settings: Annotated[
@@ -44,11 +51,11 @@ def train(
 
     of_training = [item for item in settings or [] if item.startswith(TRAINING)]
     of_scenario = [item for item in settings or [] if not item.startswith(TRAINING)]
-    scenario = chosen_scenario(scenario_name, of_scenario, arrivals, rate)
+    scenario = chosen_scenario(scenario_name, of_scenario, arrivals, rate, engine)
     config = load_config(training, [item.removeprefix(TRAINING) for item in of_training])
     runs = [Run(scenario, seed) for seed in seeds_from(seeds)]
     session.config_of(method_name, config)
-    compile_engine()
+    prepare_engine(scenario)
     load = f"{scenario.workload.arrivals}, {scenario.workload.rate:g} tasks/s"
     title = f"{method_name} on {scenario.name} ({load}), {len(runs)} run(s)"
     with _Progress(title, config.episodes) as told:

@@ -6,10 +6,12 @@ from cosmo.control.controller import Controller
 from cosmo.control.learned import Learned
 from cosmo.control.play import play
 from cosmo.control.simulate import ShareDone, Simulation
+from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
 from cosmo.measure import episode_metrics
 from cosmo.scenario import Scenario
 from cosmo.workload import Tasks, episode, from_tasks
+from cosmo.world import Outcome
 
 
 def evaluate(
@@ -22,7 +24,7 @@ def evaluate(
     """Every run on `episodes` episodes of its own seed (the workloads of `simulate --seed`).
 
     `scenarios` are what each run is evaluated on, what it was trained on by default; with `tasks`
-    given, every episode has these very tasks. All runs play side by side.
+    given, every episode has these very tasks. Runs play side by side.
     """
     where = controller.scenarios if scenarios is None else tuple(scenarios)
     for scenario in where:
@@ -39,17 +41,23 @@ def evaluate(
                 if tasks is None
                 else from_tasks(scenario, tasks, seed, number)
             )
-    total = sum(len(world.tasks) for world in worlds)
+    total, before = sum(len(world.tasks) for world in worlds), 0
 
     def report(generated: int) -> None:
         if share_done is not None:
-            share_done(generated / max(total, 1))
+            share_done((before + generated) / max(total, 1))
 
-    method = Learned(controller.agents.of(rows))
-    outcomes = play(where[0], method, worlds, progress=report)
+    outcomes: list[Outcome] = []
+    at_once = worlds_at_once(where[0])
+    for first in range(0, len(worlds), at_once):
+        some = slice(first, first + at_once)
+        method = Learned(controller.agents.of(rows[some]))
+        outcomes += play(where[0], method, worlds[some], progress=report)
+        before += sum(len(world.tasks) for world in worlds[some])
     found = []
     for run, scenario in enumerate(where):
         own = outcomes[run * episodes : (run + 1) * episodes]
-        metrics = [episode_metrics(scenario, outcome, method.carries) for outcome in own]
+        carries = controller.agents.dimensions
+        metrics = [episode_metrics(scenario, outcome, carries) for outcome in own]
         found.append(Simulation(own, metrics))
     return found

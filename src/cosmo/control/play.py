@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from cosmo.control.guard import ask, checked_actions, checked_update
 from cosmo.control.method import NOTHING, Method, Setting
 from cosmo.control.regret import Regret
+from cosmo.engine import worlds as start
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import Outcome, Worlds
+from cosmo.world import Outcome
 
 _PROGRESS_EVERY = 256  # turns
 
@@ -34,7 +35,7 @@ def play(
         rate=episodes[0].rate / scenario.en.count,
         window_ms=episodes[0].window_ms,
     )
-    worlds = Worlds(scenario, episodes, status_dimensions=method.carries)
+    worlds = start(scenario, episodes, method.carries)
     dispatcher = ask(method, method.dispatcher, setting)
     updater = None if method.carries == NOTHING else ask(method, method.updater, setting)
     observe = getattr(dispatcher, "observe", None)

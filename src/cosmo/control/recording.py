@@ -7,9 +7,10 @@ import numpy as np
 
 from cosmo.control.guard import ask, checked_actions, checked_update
 from cosmo.control.method import NOTHING, Method, Setting
+from cosmo.engine import worlds as start
 from cosmo.scenario import Scenario, per_node
 from cosmo.workload import Episode
-from cosmo.world import DispatchObservation, Outcome, Truth, UpdateObservation, Worlds
+from cosmo.world import DispatchObservation, Outcome, Truth, UpdateObservation
 from cosmo.world.records import FN, FP, IDLE, REQUESTS, STORAGE, TN, TP, UNDECIDED, WORK
 
 OUTCOMES = {TP: "TP", FP: "FP", TN: "TN", FN: "FN", UNDECIDED: "undecided"}
@@ -103,7 +104,7 @@ def record(scenario: Scenario, method: Method, episode: Episode, seed: int) -> d
     of the actions and see of the SNs is written down as well.
     """
     setting = Setting(scenario, [seed], [0], episode.rate / scenario.en.count, episode.window_ms)
-    worlds = Worlds(scenario, [episode], status_dimensions=method.carries)
+    worlds = start(scenario, [episode], method.carries)
     dispatcher = ask(method, method.dispatcher, setting)
     updater = None if method.carries == NOTHING else ask(method, method.updater, setting)
     observe = getattr(dispatcher, "observe", None)

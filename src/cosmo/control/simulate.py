@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from cosmo.control.method import Method
 from cosmo.control.play import play
+from cosmo.engine import worlds_at_once
 from cosmo.measure import Interval, episode_metrics, summary
 from cosmo.scenario import Scenario
 from cosmo.workload import Tasks, episode, from_tasks
 from cosmo.world import Outcome
-
-_SIDE_BY_SIDE = 64  # worlds in a batch: enough to share the cost of a call, few enough for caches
 
 # Is told what share of the work is done.
 ShareDone = Callable[[float], None]
@@ -53,8 +52,9 @@ def simulate_runs(
     """The same for several runs, side by side."""
     worlds = [(seed, number) for seed in seeds for number in range(episodes)]
     outcomes: list[Outcome] = []
-    for first in range(0, len(worlds), _SIDE_BY_SIDE):
-        here = worlds[first : first + _SIDE_BY_SIDE]
+    at_once = worlds_at_once(scenario)
+    for first in range(0, len(worlds), at_once):
+        here = worlds[first : first + at_once]
         batch = [
             episode(scenario, seed, number)
             if tasks is None

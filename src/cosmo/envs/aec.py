@@ -19,13 +19,14 @@ from gymnasium.spaces import Box, Discrete
 from pettingzoo import AECEnv
 
 from cosmo.control import RAW
+from cosmo.engine import worlds as start
 from cosmo.envs.ledger import Ledger
 from cosmo.envs.views import LIMIT, EnView, SnView
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
 from cosmo.scenario import load as load_scenario
 from cosmo.workload import episode
-from cosmo.world import Decisions, Worlds
+from cosmo.world import Decisions
 from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
 
 INTERVALS_MS = (20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 100.0, 200.0)  # the paper's
@@ -34,19 +35,20 @@ ORACLE = "oracle_for_training_only"
 
 
 def scenario_of(
-    scenario: str | Scenario, arrivals: str | None, rate: float | None, settings: Sequence[str]
+    scenario: str | Scenario,
+    arrivals: str | None,
+    rate: float | None,
+    settings: Sequence[str],
+    engine: str | None,
 ) -> Scenario:
     """From the keyword arguments that all environments share."""
+    shorthand = (("workload.arrivals", arrivals), ("workload.rate", rate), ("engine", engine))
+    fields = [*settings, *(f"{name}={value}" for name, value in shorthand if value is not None)]
     if isinstance(scenario, Scenario):
-        if arrivals is not None or rate is not None or settings:
+        if fields:
             raise InputError("scenario: give a name, or set its fields beforehand")
         return scenario
-    load = [
-        f"workload.{name}={value}"
-        for name, value in (("arrivals", arrivals), ("rate", rate))
-        if value is not None
-    ]
-    return load_scenario(scenario, [*settings, *load])
+    return load_scenario(scenario, fields)
 
 
 def aec(
@@ -54,12 +56,13 @@ def aec(
     arrivals: str | None = None,
     rate: float | None = None,
     settings: Sequence[str] = (),
+    engine: str | None = None,
     intervals_ms: Sequence[float] = INTERVALS_MS,
     dimensions: int = RAW,
     max_cycles: int | None = None,
 ) -> "CosmoAEC":
     """The environment; `dimensions` is how many numbers a status message is charged for."""
-    made = scenario_of(scenario, arrivals, rate, settings)
+    made = scenario_of(scenario, arrivals, rate, settings, engine)
     return CosmoAEC(made, tuple(intervals_ms), dimensions, max_cycles)
 
 
@@ -112,7 +115,8 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
             self._seed, self._number = seed, -1
         self._number += 1
         chosen = episode(self.scenario, self._seed, self._number)
-        self.worlds = Worlds(self.scenario, [chosen], status_dimensions=self._dimensions)
+        self.__dict__.pop("worlds", None)  # what they hold can be used again
+        self.worlds = start(self.scenario, [chosen], self._dimensions)
         self._ledger = Ledger(self.scenario, [chosen], self._dimensions)
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)

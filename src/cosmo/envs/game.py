@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from cosmo.control import NOTHING, RAW, Method, Setting
 from cosmo.control.guard import checked_actions, checked_update
+from cosmo.engine import worlds as start
 from cosmo.envs.ledger import Ledger
 from cosmo.envs.views import EnView, SnView
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
-from cosmo.world import Decisions, DispatchObservation, UpdateObservation, Worlds
+from cosmo.world import Decisions, DispatchObservation, UpdateObservation
 
 Floats = NDArray[np.float32]
 Observation = TypeVar("Observation", DispatchObservation, UpdateObservation)
@@ -81,7 +82,8 @@ class Game:
             episode(self.scenario, seed, number)
             for seed, number in zip(seeds, numbers, strict=True)
         ]
-        self.worlds = Worlds(self.scenario, episodes, status_dimensions=self._dimensions)
+        self.__dict__.pop("worlds", None)  # what they hold can be used again
+        self.worlds = start(self.scenario, episodes, self._dimensions)
         self.ledger = Ledger(self.scenario, episodes, self._dimensions)
         self.opponents = Opponents(self._opponent, len(episodes))
         self.seen = np.zeros((len(episodes), *self.view.space.shape), np.float32)

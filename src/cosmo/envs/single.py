@@ -70,11 +70,12 @@ class DispatchEnv(_SideEnv):
         arrivals: str | None = None,
         rate: float | None = None,
         settings: Sequence[str] = (),
+        engine: str | None = None,
         updater: str = "aoi-threshold",
         reward_scale: float | None = None,
         render_mode: None = None,
     ) -> None:
-        made = scenario_of(scenario, arrivals, rate, settings)
+        made = scenario_of(scenario, arrivals, rate, settings, engine)
         super().__init__(DispatchGame(made, method(updater)), reward_scale)
         self.render_mode = render_mode
 
@@ -91,11 +92,12 @@ class UpdateEnv(_SideEnv):
         arrivals: str | None = None,
         rate: float | None = None,
         settings: Sequence[str] = (),
+        engine: str | None = None,
         dispatcher: str = "aoi-threshold",
         intervals_ms: Sequence[float] = INTERVALS_MS,
         reward_scale: float | None = None,
         render_mode: None = None,
     ) -> None:
-        made = scenario_of(scenario, arrivals, rate, settings)
+        made = scenario_of(scenario, arrivals, rate, settings, engine)
         super().__init__(UpdateGame(made, method(dispatcher), intervals_ms), reward_scale)
         self.render_mode = render_mode

@@ -84,10 +84,11 @@ class DispatchVectorEnv(_SideVectorEnv):
         arrivals: str | None = None,
         rate: float | None = None,
         settings: Sequence[str] = (),
+        engine: str | None = None,
         updater: str = "aoi-threshold",
         reward_scale: float | None = None,
     ) -> None:
-        made = scenario_of(scenario, arrivals, rate, settings)
+        made = scenario_of(scenario, arrivals, rate, settings, engine)
         super().__init__(DispatchGame(made, method(updater)), num_envs, reward_scale)
 
 
@@ -101,10 +102,11 @@ class UpdateVectorEnv(_SideVectorEnv):
         arrivals: str | None = None,
         rate: float | None = None,
         settings: Sequence[str] = (),
+        engine: str | None = None,
         dispatcher: str = "aoi-threshold",
         intervals_ms: Sequence[float] = INTERVALS_MS,
         reward_scale: float | None = None,
     ) -> None:
-        made = scenario_of(scenario, arrivals, rate, settings)
+        made = scenario_of(scenario, arrivals, rate, settings, engine)
         game = UpdateGame(made, method(dispatcher), intervals_ms)
         super().__init__(game, num_envs, reward_scale)

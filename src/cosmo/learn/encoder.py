@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from cosmo.control.features import STATE, Features
 from cosmo.control.networks import encode, encoder_shapes, linear
+from cosmo.engine import worlds as start
 from cosmo.learn.config import EncoderConfig
 from cosmo.learn.en_agent import smooth_l1
 from cosmo.learn.stack import Layout
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import Worlds
 
 Array = Any
 Floats = NDArray[np.float32]
@@ -55,7 +55,7 @@ def collect(
     """
     features, longest = Features(scenario), max(intervals_ms)
     shares = np.array([generator.uniform(0.2, 1.0) for generator in random])
-    worlds = Worlds(scenario, episodes, status_dimensions=1)
+    worlds = start(scenario, episodes, status_dimensions=1)
     last: dict[tuple[int, int], tuple[Floats, float]] = {}
     rows: list[list[Floats]] = [[] for _ in episodes]
     turn = worlds.advance()

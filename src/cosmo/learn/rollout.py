@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.control.features import Features
+from cosmo.engine import worlds as start
 from cosmo.learn import en_agent, sn_agent
 from cosmo.learn.config import TrainingConfig
 from cosmo.learn.coordinator import Intervals
@@ -18,7 +19,7 @@ from cosmo.learn.turn import Chance, Networks, Notes, Scales, Sizes, act
 from cosmo.measure import utility
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import Worlds, kernel
+from cosmo.world import kernel
 from cosmo.world.records import FP
 
 Ints = NDArray[np.int64]
@@ -40,7 +41,7 @@ class Rollout:
         steps: tuple[Ints, Ints] | None = None,
     ) -> None:
         self._scenario, self._config = scenario, config
-        self.worlds = Worlds(scenario, episodes, status_dimensions=config.dimensions)
+        self.worlds = start(scenario, episodes, config.dimensions)
         runs, counts = len(episodes), [len(each.tasks) for each in episodes]
         most = max(counts)
         remotes = config.en_inputs(scenario.sn.count)[1]

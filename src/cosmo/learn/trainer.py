@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cosmo.control.learned import Agents
 from cosmo.control.networks import shapes, sn_shapes
+from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
 from cosmo.learn import en_agent, sn_agent
 from cosmo.learn.config import TrainingConfig
@@ -108,7 +109,12 @@ class Trainer:
         for run in self.runs:
             episodes = [make_episode(run.scenario, run.seed, number) for number in numbers]
             random = [stream(run.seed, Purpose.COLLECTION, number) for number in numbers]
-            rows = collect(self._scenario, episodes, config.sn.intervals_ms, random)
+            rows: list[NDArray[np.float32]] = []
+            at_once = worlds_at_once(self._scenario)
+            for first in range(0, len(episodes), at_once):
+                some = slice(first, first + at_once)
+                intervals_ms = config.sn.intervals_ms
+                rows += collect(self._scenario, episodes[some], intervals_ms, random[some])
             data.append(np.concatenate(rows))
         self.encoder = pretrain(config.encoder, data, self._initial)
 

@@ -20,6 +20,7 @@ PerNodeCount = Count | Annotated[tuple[Count, ...], Field(min_length=1)]
 PerLink = Positive | Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
 
 Arrivals = Literal["deterministic", "poisson", "bursty"]
+Engine = Literal["embedded", "ns3"]
 
 
 class _Part(BaseModel):
@@ -106,6 +107,20 @@ class Access(_Part):
     overhead_ms: NotNegative
     contention_ms: NotNegative
     throughput_weight: Share
+
+
+class Wifi(_Part):
+    """The access channel of the engine `ns3`, in place of R6: 802.11n at 5 GHz, one cell an EN."""
+
+    channel_mhz: Literal[20, 40]
+    mcs: Annotated[int, Field(strict=True, ge=0, le=7)]
+    short_guard_interval: Annotated[bool, Field(strict=True)]
+    rts: Annotated[bool, Field(strict=True)]  # an exchange of RTS and CTS before every frame
+    ampdu_bytes: Annotated[int, Field(strict=True, ge=0, le=65535)]
+    datagram_bytes: Annotated[int, Field(strict=True, ge=64, le=1472)]
+    queue_packets: Count  # of a device; what does not fit waits in front of it
+    queue_ms: Annotated[Positive, Field(le=1e6)]  # how long a packet may wait in it
+    transport: Literal["udp", "tcp"]
 
 
 class Mobility(_Part):
@@ -218,10 +233,12 @@ class Scenario(_Part):
 
     name: Annotated[str, Field(min_length=1)]
     description: str
+    engine: Engine
     episode: Episode
     workload: Workload
     background: Background
     access: Access
+    wifi: Wifi
     mobility: Mobility
     en: Nodes
     sn: Nodes
@@ -244,6 +261,16 @@ class Scenario(_Part):
                     "a table of "
                     f"{self.en.count} rows (ENs) and {self.sn.count} columns (SNs)"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _packets_fit(self) -> Self:
+        packet = self.backhaul.packet_bytes
+        if self.engine == "ns3" and not (64 <= packet <= 65535 and packet == int(packet)):
+            raise ValueError(
+                f"backhaul.packet_bytes = {packet:g}: must be a whole number from 64 to 65535 with"
+                " the engine ns3"
+            )
         return self
 
     @property

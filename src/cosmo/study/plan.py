@@ -13,10 +13,12 @@ from cosmo.errors import InputError
 from cosmo.learn.config import TrainingConfig, config_from, load_config
 from cosmo.learn.session import TRAINED, config_of
 from cosmo.scenario import Scenario, changed, load, scenario_from
+from cosmo.scenario.model import Engine
 from cosmo.study.units import PlayUnit, TrainUnit, Unit
 
 Rates = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
+_ON_ENGINE = {"embedded": "", "ns3": "-ns3"}
 Seeds = Annotated[tuple[Annotated[int, Field(strict=True, ge=0)], ...], Field(min_length=1)]
 
 
@@ -38,6 +40,7 @@ class Training(_Part):
 
     config: str = "paper"  # a preset of training, or a TOML file
     settings: tuple[str, ...] = ()
+    engine: Engine | None = None  # where they are trained, if not where they are compared
 
 
 class Plan(_Part):
@@ -47,6 +50,7 @@ class Plan(_Part):
     description: str = ""
     scenarios: Names = ("paper",)
     settings: tuple[str, ...] = ()  # of every scenario
+    engines: tuple[Engine, ...] = ()  # each scenario on each of these; its own by default
     arrivals: Names = ("deterministic", "poisson")
     rates: Rates | None = None  # the scenario's rates of interest by default
     seeds: Seeds = (0, 1, 2)
@@ -64,6 +68,14 @@ class Plan(_Part):
         if source not in self._scenarios:
             self._scenarios[source] = load(source, self.settings)
         return self._scenarios[source]
+
+    def worlds(self, source: str) -> list[Scenario]:
+        """The same on every engine; on ns-3 it has a name of its own."""
+        scenario = self.scenario(source)
+        return [
+            changed(scenario, [f"engine={engine}", f"name={scenario.name}{_ON_ENGINE[engine]}"])
+            for engine in self.engines
+        ] or [scenario]
 
     def config(self) -> TrainingConfig:
         """How methods that learn are trained."""
@@ -91,11 +103,15 @@ class Plan(_Part):
         seen = set()
         for part in self.compare:
             arrivals = part.arrivals or self.arrivals
-            for source, name in product(part.scenarios or self.scenarios, part.methods):
-                scenario = self.scenario(source)
+            worlds = [
+                scenario
+                for source in part.scenarios or self.scenarios
+                for scenario in self.worlds(source)
+            ]
+            for scenario, name in product(worlds, part.methods):
                 rates = part.rates or self.rates or scenario.workload.rates_of_interest
                 for process, rate in product(arrivals, rates):
-                    key = source, process, float(rate), name
+                    key = scenario.name, process, float(rate), name
                     if key not in seen:
                         seen.add(key)
                         yield scenario, process, float(rate), name
@@ -127,6 +143,7 @@ class Plan(_Part):
                 self.seeds,
                 self.episodes,
                 config_of(name, config),
+                self.training.engine or scenarios[where].engine,
             )
             for (where, name, rate, _), processes in stacks.items()
         ]
@@ -153,7 +170,7 @@ class Plan(_Part):
             checked.add(name)
 
     def _check_names(self) -> None:
-        names = [self.scenario(source).name for source in self.sources]
+        names = [scenario.name for source in self.sources for scenario in self.worlds(source)]
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"scenarios: two are called {name!r}; set another name in one")

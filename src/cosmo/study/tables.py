@@ -83,6 +83,28 @@ def _tex(text: str) -> str:
     return text
 
 
+def engines(summary: polars.DataFrame, arrivals: str, metric: str = "success_rate") -> str:
+    """A metric on the embedded engine and on ns-3, by method and rate: `0.912 → 0.905`."""
+    here = summary.filter(arrivals=arrivals, metric=metric)
+    rates = sorted(here["rate"].unique())
+    rows = []
+    for name in here["method"].unique(maintain_order=True):
+        cells = []
+        for rate in rates:
+            point = here.filter(rate=rate, method=name)
+            pair = [point.filter(scenario=world)["mean"] for world in worlds_of(summary)]
+            cells.append(" → ".join(f"{mean[0]:.3f}" for mean in pair) if len(point) else "–")
+        rows.append((f"`{name}`", *cells))
+    return markdown(("method", *(f"{rate:g}" for rate in rates)), rows)
+
+
+def worlds_of(summary: polars.DataFrame) -> tuple[str, str]:
+    """The names of the scenario on the two engines."""
+    names = summary["scenario"].unique().to_list()
+    [on_ns3] = [name for name in names if name.endswith("-ns3")]
+    return on_ns3.removesuffix("-ns3"), on_ns3
+
+
 def paper_rows(summary: polars.DataFrame) -> list[dict[str, object]]:
     """Every number of the paper that this study also has, with ours, interval and difference."""
     known = summary.filter(polars.col("paper").is_not_null(), polars.col("mean").is_not_null())

@@ -113,6 +113,7 @@ class TrainUnit:
     seeds: tuple[int, ...]
     episodes: int
     config: TrainingConfig
+    engine: str  # where it is trained; it is evaluated on the scenario's
 
     @property
     def rates(self) -> tuple[float, ...]:
@@ -134,6 +135,7 @@ class TrainUnit:
             "seeds": self.seeds,
             "episodes": self.episodes,
             "training": self.config.model_dump(mode="json"),
+            "engine": self.engine,
         }
 
     def carry_out(self, folder: Path, report: Report) -> None:
@@ -142,8 +144,9 @@ class TrainUnit:
         from cosmo.learn.trainer import Run
 
         start = time.monotonic()
+        where = changed(self.scenario, [f"engine={self.engine}"])
         runs = [
-            Run(at_load(self.scenario, process, self.rate), seed)
+            Run(at_load(where, process, self.rate), seed)
             for process in self.arrivals
             for seed in self.seeds
         ]
@@ -157,7 +160,10 @@ class TrainUnit:
         )
         controller = load_controller(folder / CHECKPOINT)
         rows = []
-        for run, result in zip(runs, evaluate(controller, self.episodes), strict=True):
+        engine = [f"engine={self.scenario.engine}"]
+        scenarios = [changed(run.scenario, engine) for run in runs]
+        found = evaluate(controller, self.episodes, scenarios)
+        for run, result in zip(runs, found, strict=True):
             rows += _rows(run.scenario, self.method, run.seed, result)
         curves = polars.read_parquet(folder / CHECKPOINT / CURVES_FILE)
         named = curves.select(

@@ -27,6 +27,7 @@ def episode(scenario: Scenario, seed: int, number: int) -> Episode:
         rate_factor=_rate_factor(scenario, seed, number),
         window_ms=scenario.episode.window_ms,
         message_seed=_message_seed(seed, number),
+        network_seed=_network_seed(seed, number),
         rate=scenario.workload.rate * scenario.en.count,
     )
 
@@ -46,6 +47,7 @@ def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Epis
         rate_factor=_rate_factor(scenario, seed, number),
         window_ms=window,
         message_seed=_message_seed(seed, number),
+        network_seed=_network_seed(seed, number),
         rate=len(tasks) / (window / 1000.0),
     )
 
@@ -130,6 +132,10 @@ def _background(scenario: Scenario, seed: int, number: int) -> BackgroundTasks:
 
 def _message_seed(seed: int, number: int) -> int:
     return int(stream(seed, Purpose.MESSAGES, number).integers(2**64, dtype=np.uint64))
+
+
+def _network_seed(seed: int, number: int) -> int:
+    return int(stream(seed, Purpose.NETWORK, number).integers(1, 2**63))
 
 
 def _rate_factor(scenario: Scenario, seed: int, number: int) -> Floats:

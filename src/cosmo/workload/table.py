@@ -46,4 +46,5 @@ class Episode:
     rate_factor: Floats  # [up and down, EN, SN, step]; no steps if the rates are constant
     window_ms: float
     message_seed: int  # of the generator of losses and jitter (64 bits)
+    network_seed: int  # of a packet-level network (63 bits)
     rate: float  # mean arrivals a second, all cells together

@@ -1,11 +1,13 @@
 """The embedded world: an event-driven engine that runs many worlds at once.
 
-`batch.py` is the door, `kernel.py` the event loop, `CONTRACT.md` what may be assumed of it.
+`worlds.py` is the door, `kernel.py` the event loop, `CONTRACT.md` what may be assumed of it.
 """
 
-from cosmo.world.batch import Decisions, Outcome, StatusRecord, Worlds
+from cosmo.world.batch import Batch, Decisions
 from cosmo.world.observation import DispatchObservation, Settled, Truth, UpdateObservation
+from cosmo.world.outcome import Outcome, StatusRecord
 from cosmo.world.records import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
+from cosmo.world.worlds import Network, Worlds
 
 __all__ = [
     "IDLE",
@@ -14,8 +16,10 @@ __all__ = [
     "STORAGE",
     "WAIT",
     "WORK",
+    "Batch",
     "Decisions",
     "DispatchObservation",
+    "Network",
     "Outcome",
     "Settled",
     "StatusRecord",

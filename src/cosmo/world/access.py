@@ -4,6 +4,7 @@ import math
 
 from cosmo.world.compiled import compiled
 from cosmo.world.events import CHANNEL_REQUEST, EN_DECISION, push
+from cosmo.world.outside import post
 from cosmo.world.records import UNDECIDED
 
 _MBPS = 125.0
@@ -14,7 +15,8 @@ def request_channel(constants, state, w, task, now):
     """A task asks for its cell's channel; when it gets through, its EN decision is scheduled."""
     fixed = constants.settings[0]
     item = state.tasks[task]
-    free = state.channel_free[w, item.node]
+    # A network outside has its own channel: whoever is in range may send.
+    free = now if fixed.outside else state.channel_free[w, item.node]
     start = max(now, free)
     last_chance = item.generated + item.deadline + fixed.undecided_after
     if start < constants.ue_enter[item.ue] <= last_chance:
@@ -23,6 +25,12 @@ def request_channel(constants, state, w, task, now):
     if start < constants.ue_enter[item.ue] or start > constants.ue_leave[item.ue]:
         item.outcome = UNDECIDED
         item.clock = last_chance
+        return
+    if fixed.outside:
+        item.clock = last_chance
+        state.worlds[w].last_chance = max(state.worlds[w].last_chance, last_chance)
+        place = item.node * fixed.ues + item.ue
+        post(state, w, 1, place, 0, item.input_bytes, EN_DECISION, task)
         return
     hold = fixed.access_overhead + item.input_bytes / fixed.access_bytes_per_ms
     if free > now:

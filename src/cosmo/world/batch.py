@@ -1,6 +1,6 @@
-"""A batch of independent worlds: `advance()` moves each to its next decision."""
+"""What every engine offers: a batch of independent worlds that move from decision to decision."""
 
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosmo.scenario import Scenario
-from cosmo.workload import Episode, Tasks
+from cosmo.workload import Episode
 from cosmo.world import kernel, layout
 from cosmo.world.check import check_episode
 from cosmo.world.observation import DispatchObservation, Settled, Truth, UpdateObservation
-from cosmo.world.records import EN_TURN, EVENT, OVER, RUNNING, SETTLED_ROW, SN_TURN, Turn
+from cosmo.world.outcome import Outcome
+from cosmo.world.records import EN_TURN, RUNNING, SN_TURN, Turn
 
 
 @dataclass(slots=True)
@@ -26,43 +27,7 @@ class Decisions:
     over: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of an episode's tasks, in the order of the workload.
-
-    Actions are 0 local, 1..S offload, S+1 reject, -1 none; outcomes are the codes of
-    `cosmo.world.records`; `feasible` has bit r set if route r was feasible at the decision.
-    """
-
-    episode: Episode
-    action: NDArray[np.int8]
-    outcome: NDArray[np.int8]
-    decided_ms: NDArray[np.float64]  # NaN where there was no decision
-    finished_ms: NDArray[np.float64]
-    feasible: NDArray[np.uint32]
-    refused: NDArray[np.bool_]  # the node had no room when the task reached it
-    updates: int  # status messages sent
-    update_decisions: int
-    status: "StatusRecord | None" = None  # None if updates carry nothing
-
-    @property
-    def tasks(self) -> Tasks:
-        """The tasks themselves."""
-        return self.episode.tasks
-
-
-@dataclass(frozen=True, slots=True)
-class StatusRecord:
-    """How fresh and how right the status at the ENs was, in the measured part of an episode."""
-
-    aoi_ms: float  # time average of the age at an EN
-    peak_aoi_ms: float  # mean of the age just before it falls; NaN if it never did
-    decision_age_ms: float  # mean age at EN decisions
-    decision_error: float  # mean of the largest normalised |true - cached| component at decisions
-    decision_regret: float = math.nan  # share of decisions that a fresh status would have changed
-
-
-class Worlds:
+class Batch(ABC):
     """Independent worlds of one scenario, one for each episode, in lockstep by decisions.
 
     `status_dimensions` says how many numbers a status message carries; with 0 nobody sends any and
@@ -70,7 +35,11 @@ class Worlds:
     """
 
     def __init__(
-        self, scenario: Scenario, episodes: Sequence[Episode], status_dimensions: int = 0
+        self,
+        scenario: Scenario,
+        episodes: Sequence[Episode],
+        status_dimensions: int = 0,
+        outside: bool = False,
     ) -> None:
         if not episodes:
             raise ValueError("a batch needs at least one episode")
@@ -80,10 +49,10 @@ class Worlds:
             check_episode(scenario, each)
         self.scenario = scenario
         self.episodes = tuple(episodes)
-        self._constants = layout.constants(scenario, episodes[0].window_ms, status_dimensions)
-        self._state = layout.initial_state(self._constants, episodes, status_dimensions > 0)
+        self._dimensions = status_dimensions
+        window_ms = episodes[0].window_ms
+        self._constants = layout.constants(scenario, window_ms, status_dimensions, outside)
         self._turn = layout.blank_turn(self._constants, len(episodes))
-        self._carries = status_dimensions > 0
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -100,19 +69,8 @@ class Worlds:
 
     def advance_buffers(self, hold: str = "") -> Turn:
         """The same for compiled callers, who read and answer in the turn's own arrays."""
-        held = {"": RUNNING, "en": EN_TURN, "sn": SN_TURN}[hold]
-        self._turn.counts[kernel.HOLDING] = held
-        kernel.advance(self._constants, self._state, self._turn)
-        while self._turn.counts[kernel.FULL]:
-            self._make_room()
-            kernel.advance(self._constants, self._state, self._turn)
-        error = self._turn.counts[kernel.ERROR]
-        if error == kernel.BAD_ACTION:
-            raise ValueError(
-                f"actions must be whole numbers from 0 to {self.scenario.sn.count + 1}"
-            )
-        if error == kernel.BAD_INTERVAL:
-            raise ValueError("intervals must be finite and greater than 0 ms")
+        self._turn.counts[kernel.HOLDING] = {"": RUNNING, "en": EN_TURN, "sn": SN_TURN}[hold]
+        self._run()
         turn = self._turn
         # Whoever is asked must answer.
         turn.action[: turn.counts[kernel.EN_ROWS]] = -1
@@ -126,10 +84,10 @@ class Worlds:
         check_episode(self.scenario, episode)
         if episode.window_ms != self.episodes[world].window_ms:
             raise ValueError("all episodes of a batch must have the same window")
-        self._state = layout.restarted(self._constants, self._state, world, episode, self._carries)
         episodes = list(self.episodes)
         episodes[world] = episode
         self.episodes = tuple(episodes)
+        self._restart(world)
 
     def answer(
         self,
@@ -146,63 +104,46 @@ class Worlds:
         if interval_ms is not None:
             self._turn.interval[:sns] = interval_ms
 
+    @abstractmethod
     def outcome(self, world: int) -> Outcome:
         """What has become of one world's tasks so far; complete once all is over."""
-        here = self._state.worlds[world]
-        rows = self._state.tasks[here["first_task"] : here["end_task"]]
-        return Outcome(
-            episode=self.episodes[world],
-            action=rows["action"],
-            outcome=rows["outcome"],
-            decided_ms=rows["decided"],
-            finished_ms=rows["clock"],
-            feasible=rows["feasible"],
-            refused=rows["refused"],
-            updates=int(here["updates"]),
-            update_decisions=int(here["update_decisions"]),
-            status=self._status_record(world) if self._carries else None,
-        )
-
-    def _status_record(self, world: int) -> StatusRecord:
-        here, caches = self._state.worlds[world], self._state.caches[world]
-        fixed = self._constants.settings[0]
-        source = np.maximum(caches["source"], 0.0)
-        start = np.maximum(caches["counted_until"], fixed["warmup"])
-        rest = 0.5 * ((fixed["window"] - source) ** 2 - (start - source) ** 2)
-        area = caches["age_area"] + np.where(start < fixed["window"], rest, 0.0)
-        falls, decisions = int(caches["falls"].sum()), int(here["decisions"])
-        return StatusRecord(
-            aoi_ms=float(area.mean() / (fixed["window"] - fixed["warmup"])),
-            peak_aoi_ms=float(caches["age_peaks"].sum()) / falls if falls else math.nan,
-            decision_age_ms=float(here["decision_age"]) / decisions if decisions else math.nan,
-            decision_error=float(here["decision_error"]) / decisions if decisions else math.nan,
-        )
 
     @property
+    @abstractmethod
     def over(self) -> NDArray[np.bool_]:
         """Which worlds are."""
-        return np.asarray(self._state.worlds["waits_for"] == OVER)
+
+    @property
+    @abstractmethod
+    def generated(self) -> int:
+        """Tasks of ENs that have entered all worlds so far: for progress."""
+
+    @property
+    def turn(self) -> Turn:
+        """The turn's own arrays, for compiled callers."""
+        return self._turn
 
     @property
     def all_over(self) -> bool:
         """Whether nobody has anything left to decide."""
         return bool(self._turn.counts[kernel.UNFINISHED] == 0)
 
-    @property
-    def generated(self) -> int:
-        """Tasks of ENs that have entered all worlds so far: for progress."""
-        worlds = self._state.worlds
-        return int((worlds["next_task"] - worlds["first_task"]).sum())
+    @abstractmethod
+    def _run(self) -> None:
+        """Carry out the answers and fill in the next turn."""
 
-    def _make_room(self) -> None:
-        """Events, messages or the list of settled tasks are used up: double them all."""
-        state, settled = self._state, self._turn.settled
-        more_settled = np.concatenate([settled, np.zeros(settled.shape, SETTLED_ROW)])
-        self._turn = self._turn._replace(settled=more_settled)
-        events = np.concatenate([state.events, np.zeros(state.events.shape, EVENT)], axis=1)
-        more = state.messages.shape[1]
-        messages = layout.with_more_messages(state.worlds, state.messages, more)
-        self._state = state._replace(events=events, messages=messages)
+    @abstractmethod
+    def _restart(self, world: int) -> None:
+        """Put a world at the start of its episode."""
+
+    def _refuse(self, error: int) -> None:
+        """Answers were bad; nothing has been carried out."""
+        if error == kernel.BAD_ACTION:
+            raise ValueError(
+                f"actions must be whole numbers from 0 to {self.scenario.sn.count + 1}"
+            )
+        if error == kernel.BAD_INTERVAL:
+            raise ValueError("intervals must be finite and greater than 0 ms")
 
     def _decisions(self) -> Decisions:
         turn = self._turn

@@ -24,17 +24,20 @@ from cosmo.world.foresight import foresee
 from cosmo.world.links import (
     DOWN,
     UP,
+    deliver_later,
     join_flight,
     leave_flight,
     transmit,
     write_rate_statistics,
 )
 from cosmo.world.nodes import admit, complete, has_room, write_state
+from cosmo.world.outside import give_up, must_wait, receive
 from cosmo.world.records import (
     EN_TURN,
     FN,
     FP,
     NEEDS_ROOM,
+    NETWORK,
     NO_TASK,
     OVER,
     RUNNING,
@@ -46,7 +49,7 @@ from cosmo.world.records import (
 from cosmo.world.status import receive_ack, receive_status, send_status
 
 # Places in Turn.counts.
-EN_ROWS, SN_ROWS, SETTLED_ROWS, UNFINISHED, ERROR, FULL, HOLDING = range(7)
+EN_ROWS, SN_ROWS, SETTLED_ROWS, UNFINISHED, ERROR, STALLED, HOLDING = range(7)
 BAD_ACTION, BAD_INTERVAL = 1, 2
 
 
@@ -103,9 +106,10 @@ def _act(constants, state, turn, w, task, action, now):
             _refuse(state, turn, w, sns, task, now)
     elif action <= sns:
         link = np.int64(item.node) * sns + action - 1
-        arrival = transmit(constants, state, w, link, UP, item.input_bytes, now)
+        size = item.input_bytes
+        arrival = transmit(constants, state, w, link, UP, size, now)
         join_flight(state, w, action - 1, task, arrival)
-        push(state, w, arrival, TASK_AT_SN, task)
+        deliver_later(constants, state, w, link, UP, size, arrival, TASK_AT_SN, task)
     else:
         _settle(state, turn, w, sns, task, FN if item.feasible != 0 else TN, now)
 
@@ -124,11 +128,12 @@ def _handle(constants, state, turn, w, what, subject, now):
             _settle_by_deadline(state, turn, w, fixed.sns, task, now)
         else:
             link = np.int64(item.node) * fixed.sns + item.action - 1
-            arrival = transmit(constants, state, w, link, DOWN, fixed.result_bytes, now)
-            push(state, w, arrival, RESULT_AT_EN, task)
+            size = fixed.result_bytes
+            arrival = transmit(constants, state, w, link, DOWN, size, now)
+            deliver_later(constants, state, w, link, DOWN, size, arrival, RESULT_AT_EN, task)
     elif what == TASK_AT_SN:
         sn = np.int64(state.tasks[subject].action) - 1
-        leave_flight(state, w, sn)
+        leave_flight(state, w, sn, subject)
         if not admit(constants, state, w, fixed.ens + sn, subject, now):
             _refuse(state, turn, w, fixed.sns, subject, now)
     elif what == RESULT_AT_EN:
@@ -235,7 +240,7 @@ def _show_status(constants, state, turn, w, sn, now, row):
 
 
 @compiled
-def _fault(turn, sns, holding):
+def fault(turn, sns, holding):
     """What is wrong with the answers, before any of them is carried out; 0 if nothing."""
     if holding != EN_TURN:
         for row in range(turn.counts[EN_ROWS]):
@@ -268,8 +273,9 @@ def _answer(constants, state, turn, w):
 
 @compiled
 def _run(constants, state, turn, w):
-    """Events in order, until the world needs a decision, more room for events, or is over."""
-    ens = constants.settings[0].ens
+    """Events in order, until the world needs a decision, more room, the network, or is over."""
+    fixed = constants.settings[0]
+    ens = fixed.ens
     world = state.worlds[w]
     # An event or an answer adds at most ens + 1 events and settles at most one task; answers of
     # other worlds may be still to come in this turn.
@@ -286,6 +292,14 @@ def _run(constants, state, turn, w):
         own, other = world.next_task, world.next_background
         own_time = state.tasks[own].generated if own < world.end_task else np.inf
         other_time = state.tasks[other].generated if other < world.end_background else np.inf
+        if fixed.outside:
+            first = state.events[w, 0].time if world.events > 0 else np.inf
+            following = min(first, own_time, other_time)
+            if following == np.inf:
+                give_up(state, w)
+            if must_wait(constants, state, w, following):
+                world.waits_for = NETWORK
+                return
         if world.events > 0 and state.events[w, 0].time <= min(own_time, other_time):
             now, what, subject = pop(state, w)
             world.now = now
@@ -323,20 +337,21 @@ def fingerprint():
     return digest.hexdigest()
 
 
-def _entry_point(fingerprint):
+def _entry_points(fingerprint):
     @entry_point
     def advance(constants, state, turn):
         """Apply the last turn's answers and run every world on; fills in the next turn.
 
-        Called again after a shortage of room (counts[FULL] > 0), it goes on with those worlds only.
+        Called again after a shortage of room or a wait for the network (counts[STALLED] > 0), it
+        goes on with those worlds only.
         Worlds that wait for the kind of decision in counts[HOLDING] stay where they are, and their
         rows too; new rows of that kind follow them, and settled tasks those that were told before.
         """
         _ = fingerprint  # part of the cache key
-        resume, holding = turn.counts[FULL] > 0, turn.counts[HOLDING]
-        turn.counts[FULL] = 0
+        resume, holding = turn.counts[STALLED] > 0, turn.counts[HOLDING]
+        turn.counts[STALLED] = 0
         if not resume:
-            turn.counts[ERROR] = _fault(turn, constants.settings[0].sns, holding)
+            turn.counts[ERROR] = fault(turn, constants.settings[0].sns, holding)
             if turn.counts[ERROR] != 0:
                 return
             if holding != EN_TURN:
@@ -348,19 +363,29 @@ def _entry_point(fingerprint):
             turn.counts[UNFINISHED] = 0
         for w in range(state.worlds.size):
             waits_for = state.worlds[w].waits_for
-            if waits_for == OVER or (resume and waits_for != NEEDS_ROOM):
+            stalled = waits_for in (NEEDS_ROOM, NETWORK)
+            if waits_for == OVER or (resume and not stalled):
                 continue
             if not resume and waits_for == holding and holding != RUNNING:
                 turn.counts[UNFINISHED] += 1
                 continue
             _answer(constants, state, turn, w)
             _run(constants, state, turn, w)
-            if state.worlds[w].waits_for == NEEDS_ROOM:
-                turn.counts[FULL] += 1
+            if state.worlds[w].waits_for in (NEEDS_ROOM, NETWORK):
+                turn.counts[STALLED] += 1
             elif state.worlds[w].waits_for != OVER:
                 turn.counts[UNFINISHED] += 1
 
-    return advance
+    @entry_point
+    def hear(constants, state, w, told, clock):
+        """The network outside has taken a world's messages and come to `clock`."""
+        _ = fingerprint
+        world = state.worlds[w]
+        world.posts = 0
+        world.network = clock
+        receive(constants, state, w, told)
+
+    return advance, hear
 
 
-advance = _entry_point(fingerprint())
+advance, hear = _entry_points(fingerprint())

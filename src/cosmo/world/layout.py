@@ -19,6 +19,7 @@ from cosmo.world.records import (
     NO_ACTION,
     NO_TASK,
     NODE,
+    POST,
     RUNNING,
     SERVICE,
     SETTINGS,
@@ -40,8 +41,14 @@ _BYTES_PER_MS = 125.0  # in one Mbps
 _FIRST_EVENTS, _FIRST_MESSAGES = 48, 8  # both grow when a world needs more
 
 
-def constants(scenario: Scenario, window_ms: float, status_dimensions: int) -> Constants:
-    """What the kernel needs to know of a scenario."""
+_HEADERS = 28.0  # IP and UDP, which a packet on a link holds
+_FRAME = 2.0  # PPP, which a link adds to it
+
+
+def constants(
+    scenario: Scenario, window_ms: float, status_dimensions: int, outside: bool = False
+) -> Constants:
+    """What the kernel needs to know of a scenario; `outside` if the network is not ours."""
     en, sn, backhaul = scenario.en, scenario.sn, scenario.backhaul
     fixed = np.zeros(1, SETTINGS)
     fixed["window"] = window_ms
@@ -53,7 +60,9 @@ def constants(scenario: Scenario, window_ms: float, status_dimensions: int) -> C
     fixed["throughput_weight"] = scenario.access.throughput_weight
     fixed["residual_cap"] = scenario.mobility.residual_cap_ms
     fixed["hop_delay"] = backhaul.hop_delay_ms
-    fixed["packet_bytes"] = backhaul.packet_bytes
+    fixed["packet_bytes"] = backhaul.packet_bytes - (_HEADERS if outside else 0.0)
+    fixed["framing"] = _HEADERS + _FRAME if outside else 0.0
+    fixed["outside"] = outside
     fixed["result_bytes"] = backhaul.result_bytes
     fixed["status_bytes"] = (
         scenario.status.header_bytes + scenario.status.bytes_per_dimension * status_dimensions
@@ -160,6 +169,7 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         worlds["events"] = worlds["sequence"] = sns
     messages = np.zeros((count, 0), MESSAGE)
     messages = with_more_messages(worlds, messages, max(_FIRST_MESSAGES, 2 * ens))
+    posts = ens + 2 if fixed.settings["outside"][0] else 0
     factors = np.stack([episode.rate_factor for episode in episodes])
     return State(
         worlds=worlds,
@@ -173,6 +183,7 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         services=services,
         caches=caches,
         messages=messages,
+        posts=np.zeros((count, posts), POST),
         rate_factor=factors.reshape(count, 2 * ens * sns, factors.shape[-1]),
         scratch=np.zeros(int(fixed.node_slots.max())),
     )

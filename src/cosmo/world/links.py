@@ -3,6 +3,8 @@
 import math
 
 from cosmo.world.compiled import compiled
+from cosmo.world.events import push
+from cosmo.world.outside import post
 from cosmo.world.records import NO_TASK
 
 UP, DOWN = 0, 1
@@ -24,13 +26,22 @@ def rate_at(constants, state, w, link, direction, time):
 
 
 @compiled
+def on_wire(constants, message_bytes):
+    """Bytes that a message takes on a link: with framing, each packet brings its own headers."""
+    fixed = constants.settings[0]
+    if fixed.framing == 0.0:
+        return message_bytes
+    return message_bytes + fixed.framing * math.ceil(message_bytes / fixed.packet_bytes)
+
+
+@compiled
 def arrival_after_start(constants, message_bytes, start, rate):
     """When the last bit of a message that starts at `start` is at the other end (R13)."""
     fixed = constants.settings[0]
-    last_packet = min(message_bytes, fixed.packet_bytes)
+    last_packet = min(message_bytes, fixed.packet_bytes) + fixed.framing
     return (
         start
-        + message_bytes / rate
+        + on_wire(constants, message_bytes) / rate
         + fixed.hops * fixed.hop_delay
         + (fixed.hops - 1) * last_packet / rate
     )
@@ -47,10 +58,21 @@ def transmit(constants, state, w, link, direction, message_bytes, now):
     start = max(now, free)
     rate = rate_at(constants, state, w, link, direction, start)
     if direction == UP:
-        here.up_free = start + message_bytes / rate
+        here.up_free = start + on_wire(constants, message_bytes) / rate
     else:
-        here.down_free = start + message_bytes / rate
+        here.down_free = start + on_wire(constants, message_bytes) / rate
     return arrival_after_start(constants, message_bytes, start, rate)
+
+
+@compiled
+def deliver_later(constants, state, w, link, direction, message_bytes, arrival, what, subject):
+    """Have a transmitted message make its event at `arrival`, or, if the network is outside, when
+    that says so; `arrival` is then only what the EN's and SN's own books say.
+    """
+    if constants.settings[0].outside:
+        post(state, w, 0, link, direction, message_bytes, what, subject)
+    else:
+        push(state, w, arrival, what, subject)
 
 
 @compiled
@@ -101,9 +123,19 @@ def join_flight(state, w, sn, task, arrival):
 
 
 @compiled
-def leave_flight(state, w, sn):
-    """The first task on its way has arrived."""
+def leave_flight(state, w, sn, task):
+    """A task has arrived: the first on its way, unless the network is outside and has its own
+    order.
+    """
     service = state.services[w, sn]
-    service.flight_head = state.tasks[service.flight_head].next
-    if service.flight_head == NO_TASK:
-        service.flight_tail = NO_TASK
+    if service.flight_head == task:
+        service.flight_head = state.tasks[task].next
+        if service.flight_head == NO_TASK:
+            service.flight_tail = NO_TASK
+        return
+    before = service.flight_head
+    while state.tasks[before].next != task:
+        before = state.tasks[before].next
+    state.tasks[before].next = state.tasks[task].next
+    if service.flight_tail == task:
+        service.flight_tail = before

@@ -15,7 +15,7 @@ IDLE, WAIT, WORK, STORAGE, REQUESTS, LATENCY = range(6)
 STATE_FIELDS = 6
 
 # What a world waits for. RUNNING never shows outside a kernel call.
-RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM = 0, 1, 2, 3, 4
+RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM, NETWORK = 0, 1, 2, 3, 4, 5
 
 # Outcomes of a task. PENDING means that the episode has not settled it yet.
 PENDING, TP, FP, TN, FN, UNDECIDED = 0, 1, 2, 3, 4, 5
@@ -38,6 +38,15 @@ WORLD = np.dtype(
         ("row", "i4"),  # the pending decision's row in the turn
         ("free_message", "i4"),
         ("free_messages", "i4"),
+        # With a network outside: messages to hand over, tasks on the air, messages on the links,
+        # how far the network has come, until when the world can wait for it, and when the last
+        # task on the air counts as lost (R4).
+        ("posts", "i4"),
+        ("on_air", "i4"),
+        ("on_links", "i4"),
+        ("network", "f8"),
+        ("horizon", "f8"),
+        ("last_chance", "f8"),
         ("updates", "i8"),  # status messages sent
         ("update_decisions", "i8"),
         ("random", "u8"),  # state of the generator of losses and jitter
@@ -124,11 +133,27 @@ MESSAGE = np.dtype(
     [
         ("source", "f8"),
         ("state", "f8", (STATE_FIELDS,)),
+        ("jitter", "f8"),  # delay on top of the link's
         ("link", "i4"),
         ("next", "i4"),
     ],
     align=True,
 )
+
+# A message for the network outside: what event it makes on delivery, and where it travels.
+POST = np.dtype(
+    [
+        ("bytes", "f8"),
+        ("what", "i4"),
+        ("subject", "i4"),
+        ("place", "i4"),  # EN * UEs + UE on the air; EN * SNs + SN on a link
+        ("uplink", "i4"),  # 1 on the air
+        ("down", "i4"),  # 1 from the SN to the EN
+    ],
+    align=True,
+)
+
+DELIVERY = np.dtype([("time", "f8"), ("what", "i4"), ("subject", "i4")], align=True)
 
 SETTINGS = np.dtype(
     [
@@ -142,6 +167,7 @@ SETTINGS = np.dtype(
         ("residual_cap", "f8"),
         ("hop_delay", "f8"),
         ("packet_bytes", "f8"),
+        ("framing", "f8"),  # bytes that a packet adds to what it carries; 0: none are counted
         ("result_bytes", "f8"),
         ("status_bytes", "f8"),
         ("ack_bytes", "f8"),
@@ -155,6 +181,7 @@ SETTINGS = np.dtype(
         ("ens", "i4"),
         ("sns", "i4"),
         ("ues", "i4"),
+        ("outside", "?"),  # the network is not ours: messages are handed over and delivered
     ],
     align=True,
 )
@@ -243,6 +270,7 @@ class State(NamedTuple):
     services: Records
     caches: Records
     messages: Records
+    posts: Records  # [world, place]; size 0 unless the network is outside
     rate_factor: Floats  # [world, direction * links + link, period]; size 0 if constant
     scratch: Floats  # room for a node's slots
 

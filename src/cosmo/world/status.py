@@ -3,9 +3,10 @@
 import numpy as np
 
 from cosmo.world.compiled import compiled
-from cosmo.world.events import ACK_AT_SN, STATUS_AT_EN, push
-from cosmo.world.links import DOWN, UP, transmit
+from cosmo.world.events import ACK_AT_SN, STATUS_AT_EN
+from cosmo.world.links import DOWN, UP, deliver_later, transmit
 from cosmo.world.nodes import write_state
+from cosmo.world.outside import LOST, post
 from cosmo.world.records import STATE_FIELDS
 
 
@@ -46,11 +47,15 @@ def _transfer(constants, state, w, taken, direction, message_bytes, what, now):
     link = state.messages[w, taken].link
     arrival = transmit(constants, state, w, link, direction, message_bytes, now)
     if fixed.loss > 0.0 and _uniform(state, w) < fixed.loss:
+        if fixed.outside:  # it takes its time on the link all the same
+            post(state, w, 0, link, direction, message_bytes, LOST, taken)
         _release(state, w, taken)
         return
+    state.messages[w, taken].jitter = 0.0
     if fixed.jitter > 0.0:
-        arrival += fixed.jitter * _uniform(state, w)
-    push(state, w, arrival, what, taken)
+        state.messages[w, taken].jitter = fixed.jitter * _uniform(state, w)
+        arrival += state.messages[w, taken].jitter
+    deliver_later(constants, state, w, link, direction, message_bytes, arrival, what, taken)
 
 
 @compiled

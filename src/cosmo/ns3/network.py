@@ -1,0 +1,90 @@
+"""The network of one world in ns-3, for the process that holds it."""
+
+import ctypes
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.ns3.library import Settings, library
+from cosmo.scenario import Scenario, per_link
+from cosmo.workload import Episode
+from cosmo.world.records import DELIVERY, Records
+
+_ROOM = 256  # arrivals told at a time
+
+
+class Ns3Network:
+    """Cells, relays and links of a scenario, at the start of an episode.
+
+    A process has one simulator: a new network puts an end to the one before.
+    """
+
+    def __init__(self, scenario: Scenario, episode: Episode) -> None:
+        self._library = library()
+        self._told = np.zeros(_ROOM, DELIVERY)
+        self._clock = np.zeros(1)
+        shape = scenario.en.count, scenario.sn.count
+        up = np.array(per_link(scenario.backhaul.up_mbps, *shape), np.float64)
+        down = np.array(per_link(scenario.backhaul.down_mbps, *shape), np.float64)
+        factors = np.ascontiguousarray(episode.rate_factor, np.float64)
+        walks = _walks(scenario)
+        settings = _settings(scenario, episode)
+        if self._library.cosmo_begin(
+            ctypes.addressof(settings), *(each.ctypes.data for each in (up, down, factors, walks))
+        ):
+            raise RuntimeError(self._library.cosmo_error().decode())
+
+    def exchange(self, posts: Records, now_ms: float, until_ms: float) -> tuple[Records, float]:
+        """Take messages at `now_ms` and run on until some have arrived, or to `until_ms`."""
+        count = self._library.cosmo_exchange(
+            *(posts.ctypes.data, len(posts), now_ms, until_ms),
+            *(self._told.ctypes.data, _ROOM, self._clock.ctypes.data),
+        )
+        if count < 0:
+            raise RuntimeError(self._library.cosmo_error().decode())
+        if count == 0:
+            return self._told[:0], until_ms  # its clock has whole nanoseconds
+        return self._told[:count], max(float(self._clock[0]), now_ms)
+
+
+def _settings(scenario: Scenario, episode: Episode) -> Settings:
+    wifi, backhaul = scenario.wifi, scenario.backhaul
+    return Settings(
+        ens=scenario.en.count,
+        sns=scenario.sn.count,
+        ues=len(scenario.mobility.distances_m),
+        hops=backhaul.hops,
+        packet_bytes=int(backhaul.packet_bytes),
+        channel_mhz=wifi.channel_mhz,
+        mcs=wifi.mcs,
+        short_guard=wifi.short_guard_interval,
+        rts=wifi.rts,
+        ampdu_bytes=wifi.ampdu_bytes,
+        datagram_bytes=wifi.datagram_bytes,
+        queue_packets=wifi.queue_packets,
+        tcp=wifi.transport == "tcp",
+        rate_steps=episode.rate_factor.shape[-1],
+        hop_delay_ms=backhaul.hop_delay_ms,
+        queue_ms=wifi.queue_ms,
+        rate_period_ms=scenario.fading.period_ms,
+        run=episode.network_seed,
+    )
+
+
+def _walks(scenario: Scenario) -> NDArray[np.float64]:
+    """R7: [UE, (x, y, m/s, first turn in ms, ms between turns)] as `network.cc` wants it."""
+    mobility = scenario.mobility
+    rows = []
+    for distance, heading in zip(mobility.distances_m, mobility.headings_deg, strict=True):
+        towards = distance * math.cos(math.radians(heading))
+        miss = distance * math.sin(math.radians(heading))
+        speed, half = mobility.speed_m_per_s, mobility.radius_m**2 - miss**2
+        turn = crossing = 0.0
+        if mobility.at_edge == "turn" and speed > 0.0 and half > 0.0:
+            crossing = 2.0 * math.sqrt(half) / speed * 1000.0
+            turn = (towards + math.sqrt(half)) / speed * 1000.0
+            if turn < 0.0:  # it walks away
+                turn = crossing = 0.0
+        rows.append((-towards, miss, speed, turn, crossing))
+    return np.array(rows, np.float64)

@@ -1,0 +1,147 @@
+"""Processes of worlds, owned by this one: started when needed, reused, watched, and reaped."""
+
+import atexit
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import IO
+
+from cosmo.errors import EngineError
+from cosmo.ns3 import wire
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+
+# No wait is without a limit. The first step may have to compile the engine.
+_BEGIN_LIMIT_S = 600.0
+_STEP_LIMIT_S = 300.0
+_END_LIMIT_S = 5.0
+
+
+class Worker:
+    """One process, one world at a time. What it is asked must be heard before it is asked again."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "cosmo.ns3.worker", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._complaints,
+            )
+        self._link = ours
+        self._world = ""
+        self.asked = False  # and not heard yet
+
+    def begin(self, scenario: Scenario, episode: Episode, dimensions: int) -> None:
+        """Ask for a world at the start of an episode."""
+        self._world = f"network_seed = {episode.network_seed}"
+        self.ask(wire.BEGIN, pickle.dumps((scenario, episode, dimensions)))
+
+    def ask(self, kind: bytes, payload: bytes = b"") -> None:
+        """Send a question."""
+        self.asked = True
+        try:
+            self._link.settimeout(_STEP_LIMIT_S)
+            wire.send(self._link, kind, payload)
+        except OSError:
+            self._fail()
+
+    def hear(self, expected: bytes) -> bytes:
+        """Its answer, which must be of this kind."""
+        try:
+            self._link.settimeout(_BEGIN_LIMIT_S if expected == wire.READY else _STEP_LIMIT_S)
+            kind, payload = wire.receive(self._link)
+        except TimeoutError:
+            self.close()
+            raise EngineError(
+                f"ns-3 gave no answer in {self._link_limit(expected):g} s ({self._world})"
+            ) from None
+        except (EOFError, OSError):
+            self._fail()
+        self.asked = False
+        if kind == wire.ERROR:
+            raise EngineError(f"ns-3 failed: {payload.decode()} ({self._world})")
+        assert kind == expected
+        return payload
+
+    @staticmethod
+    def _link_limit(expected: bytes) -> float:
+        return _BEGIN_LIMIT_S if expected == wire.READY else _STEP_LIMIT_S
+
+    def _fail(self) -> None:
+        """The process is gone: say why."""
+        try:
+            code = self._process.wait(_END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            code = 0
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode(errors="replace").strip().splitlines()
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        self.close()
+        raise EngineError(
+            f"ns-3's process ended with {how} ({self._world}): {lines[-1] if lines else 'no word'}"
+        ) from None
+
+    def close(self) -> None:
+        """End the process, by force if it must be."""
+        self.asked = True  # never used again
+        self._link.close()
+        try:
+            self._process.wait(_END_LIMIT_S if self._process.poll() is None else 0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._complaints.close()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it waits for a question."""
+        return not self.asked and self._process.poll() is None
+
+
+_idle: list[Worker] = []
+_lock = threading.Lock()
+
+
+def take() -> Worker:
+    """A worker that is free, or a new one."""
+    with _lock:
+        while _idle:
+            worker = _idle.pop()
+            if worker.usable:
+                return worker
+            worker.close()
+    return Worker()
+
+
+def give_back(workers: list[Worker]) -> None:
+    """They may be used for other worlds; those in the middle of something are ended."""
+    most = max(os.cpu_count() or 1, len(workers))
+    for worker in workers:
+        with _lock:
+            keep = worker.usable and len(_idle) < most
+            if keep:
+                _idle.append(worker)
+        if not keep:
+            worker.close()
+    workers.clear()
+
+
+def close_idle() -> None:
+    """End all that wait."""
+    with _lock:
+        workers, _idle[:] = list(_idle), []
+    for worker in workers:
+        worker.close()
+
+
+atexit.register(close_idle)
+os.register_at_fork(after_in_child=_idle.clear)  # they are the parent's

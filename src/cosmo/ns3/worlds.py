@@ -1,0 +1,107 @@
+"""A batch of worlds on ns-3: a process each, and the same interface as the embedded engine's."""
+
+import pickle
+import weakref
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.ns3 import wire
+from cosmo.ns3.library import compiled_network
+from cosmo.ns3.process import Worker, give_back, take
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+from cosmo.world import Batch, Outcome, kernel
+from cosmo.world.records import EN_TURN, OVER, RUNNING, SN_TURN, Records
+
+
+class Ns3Worlds(Batch):
+    """Every world in a process of its own, in lockstep by decisions."""
+
+    def __init__(
+        self, scenario: Scenario, episodes: Sequence[Episode], status_dimensions: int = 0
+    ) -> None:
+        super().__init__(scenario, episodes, status_dimensions, outside=True)
+        compiled_network()  # once, and what is missing is said here
+        self._workers: list[Worker] = []
+        weakref.finalize(self, give_back, self._workers)
+        self._workers += [take() for _ in episodes]
+        count = len(episodes)
+        self._waits_for = np.full(count, RUNNING)
+        self._row = np.zeros(count, np.int64)  # of the pending decision in the turn
+        self._generated = np.zeros(count, np.int64)
+        for world in range(count):
+            self._workers[world].begin(scenario, self.episodes[world], status_dimensions)
+        for worker in self._workers:
+            worker.hear(wire.READY)
+
+    def _run(self) -> None:
+        turn = self._turn
+        counts, holding = turn.counts, turn.counts[kernel.HOLDING]
+        self._refuse(kernel.fault.py_func(turn, self.scenario.sn.count, holding))
+        going = [
+            world
+            for world, waits_for in enumerate(self._waits_for.tolist())
+            if waits_for != OVER and (holding == RUNNING or waits_for != holding)
+        ]
+        for world in going:
+            self._workers[world].ask(wire.STEP, self._answer_of(world))
+        # As the kernel does: rows of the kind that is held stay, new ones follow them.
+        if holding != EN_TURN:
+            counts[kernel.EN_ROWS] = 0
+        if holding != SN_TURN:
+            counts[kernel.SN_ROWS] = 0
+        if holding == RUNNING:
+            counts[kernel.SETTLED_ROWS] = 0
+        for world in going:
+            self._take_turn(world, self._workers[world].hear(wire.TURN))
+        counts[kernel.UNFINISHED] = int((self._waits_for != OVER).sum())
+
+    def _answer_of(self, world: int) -> bytes:
+        row, turn = self._row[world], self._turn
+        if self._waits_for[world] == EN_TURN:
+            return wire.answer_bytes(int(turn.action[row]), False, 1.0)
+        return wire.answer_bytes(0, bool(turn.send[row]), float(turn.interval[row]))
+
+    def _take_turn(self, world: int, payload: bytes) -> None:
+        counts = self._turn.counts
+        rows = {EN_TURN: int(counts[kernel.EN_ROWS]), SN_TURN: int(counts[kernel.SN_ROWS])}
+        told = wire.turn_into(self._turn, world, rows, payload)
+        self._waits_for[world], self._generated[world] = told.waits_for, told.generated
+        if told.waits_for != OVER:
+            self._row[world] = rows[told.waits_for]
+            counts[kernel.EN_ROWS if told.waits_for == EN_TURN else kernel.SN_ROWS] += 1
+        self._note_settled(told.settled)
+
+    def _note_settled(self, settled: Records) -> None:
+        counts, room = self._turn.counts, self._turn.settled
+        first = counts[kernel.SETTLED_ROWS]
+        if first + len(settled) > len(room):
+            more = np.zeros(2 * (len(room) + len(settled)), room.dtype)
+            more[:first] = room[:first]
+            self._turn = self._turn._replace(settled=more)
+        self._turn.settled[first : first + len(settled)] = settled
+        counts[kernel.SETTLED_ROWS] += len(settled)
+
+    def _restart(self, world: int) -> None:
+        worker = self._workers[world]
+        worker.begin(self.scenario, self.episodes[world], self._dimensions)
+        worker.hear(wire.READY)
+        self._waits_for[world], self._generated[world] = RUNNING, 0
+
+    def outcome(self, world: int) -> Outcome:
+        """What has become of one world's tasks so far; complete once all is over."""
+        self._workers[world].ask(wire.OUTCOME)
+        told = pickle.loads(self._workers[world].hear(wire.RESULT))  # of a process of our own
+        return Outcome(episode=self.episodes[world], **told)
+
+    @property
+    def over(self) -> NDArray[np.bool_]:
+        """Which worlds are."""
+        return np.asarray(self._waits_for == OVER)
+
+    @property
+    def generated(self) -> int:
+        """Tasks of ENs that have entered all worlds so far: for progress."""
+        return int(self._generated.sum())

@@ -1,0 +1,129 @@
+"""The embedded engine: compiled, all in memory; its network may be another's."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+from cosmo.world import kernel, layout
+from cosmo.world.batch import Batch
+from cosmo.world.outcome import Outcome, StatusRecord
+from cosmo.world.records import EVENT, NEEDS_ROOM, NETWORK, OVER, SETTLED_ROW, Records
+
+_FARTHEST_MS = 1000.0  # that the network is asked to run at a time when nothing else is due
+
+
+class Network(Protocol):
+    """The network of one world, if it is not ours (see `outside.py`)."""
+
+    def exchange(self, posts: Records, now_ms: float, until_ms: float) -> tuple[Records, float]:
+        """Take messages (POST) at `now_ms` and run on until some have arrived, or to `until_ms`.
+
+        Returns what has arrived (DELIVERY, of one instant), and how far it has come.
+        """
+        ...
+
+
+class Worlds(Batch):
+    """The embedded engine. With `networks`, one a world, messages travel through these."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        episodes: Sequence[Episode],
+        status_dimensions: int = 0,
+        networks: Sequence[Network] = (),
+    ) -> None:
+        super().__init__(scenario, episodes, status_dimensions, outside=bool(networks))
+        if networks and len(networks) != len(episodes):
+            raise ValueError("there must be a network for each world")
+        self._networks = networks
+        self._carries = status_dimensions > 0
+        self._state = layout.initial_state(self._constants, episodes, self._carries)
+
+    def _run(self) -> None:
+        counts = self._turn.counts
+        kernel.advance(self._constants, self._state, self._turn)
+        while counts[kernel.STALLED]:
+            waits_for = self._state.worlds["waits_for"]
+            if (waits_for == NEEDS_ROOM).any():
+                self._make_room()
+            if self._networks:
+                for world in np.flatnonzero(waits_for == NETWORK).tolist():
+                    self._exchange(world)
+            kernel.advance(self._constants, self._state, self._turn)
+        self._refuse(counts[kernel.ERROR])
+
+    def _exchange(self, world: int) -> None:
+        """Hand over a world's messages, and hear what has arrived before its next event."""
+        here = self._state.worlds[world]
+        posts, now = self._state.posts[world, : here["posts"]], float(here["now"])
+        until = min(float(here["horizon"]), max(now, float(here["network"])) + _FARTHEST_MS)
+        told, clock = self._networks[world].exchange(posts, now, until)
+        while int(self._state.worlds[world]["events"]) + len(told) > self._state.events.shape[1]:
+            self._make_room()
+        kernel.hear(self._constants, self._state, world, told, clock)
+
+    def _restart(self, world: int) -> None:
+        if self._networks:
+            raise ValueError("a world with a network outside cannot start again")
+        self._state = layout.restarted(
+            self._constants, self._state, world, self.episodes[world], self._carries
+        )
+
+    def outcome(self, world: int) -> Outcome:
+        """What has become of one world's tasks so far; complete once all is over."""
+        here = self._state.worlds[world]
+        rows = self._state.tasks[here["first_task"] : here["end_task"]]
+        return Outcome(
+            episode=self.episodes[world],
+            action=rows["action"],
+            outcome=rows["outcome"],
+            decided_ms=rows["decided"],
+            finished_ms=rows["clock"],
+            feasible=rows["feasible"],
+            refused=rows["refused"],
+            updates=int(here["updates"]),
+            update_decisions=int(here["update_decisions"]),
+            status=self._status_record(world) if self._carries else None,
+        )
+
+    def _status_record(self, world: int) -> StatusRecord:
+        here, caches = self._state.worlds[world], self._state.caches[world]
+        fixed = self._constants.settings[0]
+        source = np.maximum(caches["source"], 0.0)
+        start = np.maximum(caches["counted_until"], fixed["warmup"])
+        rest = 0.5 * ((fixed["window"] - source) ** 2 - (start - source) ** 2)
+        area = caches["age_area"] + np.where(start < fixed["window"], rest, 0.0)
+        falls, decisions = int(caches["falls"].sum()), int(here["decisions"])
+        return StatusRecord(
+            aoi_ms=float(area.mean() / (fixed["window"] - fixed["warmup"])),
+            peak_aoi_ms=float(caches["age_peaks"].sum()) / falls if falls else math.nan,
+            decision_age_ms=float(here["decision_age"]) / decisions if decisions else math.nan,
+            decision_error=float(here["decision_error"]) / decisions if decisions else math.nan,
+        )
+
+    @property
+    def over(self) -> NDArray[np.bool_]:
+        """Which worlds are."""
+        return np.asarray(self._state.worlds["waits_for"] == OVER)
+
+    @property
+    def generated(self) -> int:
+        """Tasks of ENs that have entered all worlds so far: for progress."""
+        worlds = self._state.worlds
+        return int((worlds["next_task"] - worlds["first_task"]).sum())
+
+    def _make_room(self) -> None:
+        """Events, messages or the list of settled tasks are used up: double them all."""
+        state, settled = self._state, self._turn.settled
+        more_settled = np.concatenate([settled, np.zeros(settled.shape, SETTLED_ROW)])
+        self._turn = self._turn._replace(settled=more_settled)
+        events = np.concatenate([state.events, np.zeros(state.events.shape, EVENT)], axis=1)
+        more = state.messages.shape[1]
+        messages = layout.with_more_messages(state.worlds, state.messages, more)
+        self._state = state._replace(events=events, messages=messages)

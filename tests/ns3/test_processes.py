@@ -1,0 +1,152 @@
+"""Nothing hangs, nothing is left behind, and what is missing is said."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cosmo import InputError, load
+from cosmo.errors import EngineError
+from cosmo.ns3 import Ns3Worlds, library, process
+from cosmo.workload import episode
+
+SCENARIO = load("paper", ["engine=ns3", "episode.window_ms=300", "episode.warmup_ms=0"])
+
+
+def _worlds(seed=0):
+    return Ns3Worlds(SCENARIO, [episode(SCENARIO, seed, 0)])
+
+
+def _play(worlds):
+    turn = worlds.advance()
+    while not turn.over:
+        worlds.answer(action=[0] * len(turn.dispatch))
+        turn = worlds.advance()
+
+
+def _gone(pid):
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] == "Z":
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_crash_is_an_error_that_names_the_world():
+    worlds = _worlds(seed=7)
+    worlds.advance()
+    pid = worlds._workers[0]._process.pid
+    os.kill(pid, signal.SIGSEGV)
+    worlds.answer(action=[0])
+    with pytest.raises(EngineError, match=rf"SIGSEGV.*{worlds.episodes[0].network_seed}"):
+        worlds.advance()
+    assert _gone(pid)
+    _play(_worlds())  # others go on
+
+
+def test_a_hang_has_a_limit(monkeypatch):
+    worlds = _worlds()
+    worlds.advance()
+    pid = worlds._workers[0]._process.pid
+    os.kill(pid, signal.SIGSTOP)
+    monkeypatch.setattr(process, "_STEP_LIMIT_S", 0.5)
+    monkeypatch.setattr(process, "_END_LIMIT_S", 0.5)
+    worlds.answer(action=[0])
+    with pytest.raises(EngineError, match=r"no answer in 0.5 s \(network_seed"):
+        worlds.advance()
+    assert _gone(pid)
+
+
+def test_what_ns3_objects_to_is_told():
+    """A channel that the standard does not have, and that no scenario can ask for."""
+    odd = SCENARIO.wifi.model_copy(update={"channel_mhz": 35})
+    scenario = SCENARIO.model_copy(update={"wifi": odd})
+    with pytest.raises(EngineError, match=r"ns-3 failed: .*channel.*network_seed = \d+\)"):
+        Ns3Worlds(scenario, [episode(SCENARIO, 0, 0)])
+    _play(_worlds())
+
+
+def test_an_abort_in_ns3_is_told():
+    """A mode that 802.11n does not have, and that no scenario can ask for, ends the process."""
+    odd = SCENARIO.wifi.model_copy(update={"mcs": 99})
+    scenario = SCENARIO.model_copy(update={"wifi": odd})
+    with pytest.raises(EngineError, match=r"ended with SIG.*network_seed = \d+\): \S+"):
+        Ns3Worlds(scenario, [episode(SCENARIO, 0, 0)])
+
+
+def test_workers_are_reused_and_reaped():
+    process.close_idle()
+    worlds = _worlds()
+    _play(worlds)
+    pid = worlds._workers[0]._process.pid
+    del worlds
+    again = _worlds()
+    assert again._workers[0]._process.pid == pid
+    again.advance()
+    del again  # in the middle of an episode, but waiting for us
+    assert [worker._process.pid for worker in process._idle] == [pid]
+    process.close_idle()
+    assert _gone(pid)
+
+
+def test_memory_does_not_grow():
+    process.close_idle()
+    sizes = []
+    for seed in range(120):
+        worlds = _worlds(seed)
+        turn = worlds.advance()
+        for _ in range(20):
+            worlds.answer(action=[1] * len(turn.dispatch))
+            turn = worlds.advance()
+        pages = Path(f"/proc/{worlds._workers[0]._process.pid}/statm").read_text().split()[1]
+        sizes.append(int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6)
+    assert sizes[-1] - sizes[20] < 5.0  # MB; a world of its own takes some 10
+
+
+def test_workers_end_with_their_owner():
+    code = (
+        "import os\nfrom cosmo import load\nfrom cosmo.ns3 import Ns3Worlds\n"
+        "from cosmo.workload import episode\n"
+        "scenario = load('paper', ['engine=ns3', 'episode.window_ms=300',"
+        " 'episode.warmup_ms=0'])\n"
+        "worlds = Ns3Worlds(scenario, [episode(scenario, 0, 0)])\n"
+        "worlds.advance()\n"
+        "print(worlds._workers[0]._process.pid, flush=True)\nos._exit(1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert _gone(int(done.stdout)), done.stderr
+
+
+def test_what_is_missing_is_named(monkeypatch, cosmo, tmp_path):
+    with monkeypatch.context() as patched:
+        patched.setenv("CXX", "no-such-compiler")
+        with pytest.raises(InputError, match="compiler 'no-such-compiler' is not there"):
+            library.compiled_network()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(library.importlib.util, "find_spec", lambda name: None)
+    code, _, err = cosmo("simulate", "-m", "random", "--engine", "ns3")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "cosmo ns3 install" in err
+    assert "[ns3]" in err
+
+
+def test_compiled_once_for_a_source_and_a_compiler(monkeypatch, tmp_path):
+    first = library.compiled_network()
+    stamp = first.stat().st_mtime_ns
+    assert library.compiled_network() == first
+    assert first.stat().st_mtime_ns == stamp
+    other = tmp_path / "network.cc"
+    other.write_text("this is not C++")
+    monkeypatch.setattr(library, "_SOURCE", other)
+    with pytest.raises(InputError, match=r"g\+\+ failed .*error"):
+        library.compiled_network()
+    assert not list(first.parent.glob(".network-*"))  # nothing half-written
