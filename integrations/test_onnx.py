@@ -6,14 +6,14 @@ import pytest
 from onnx import TensorProto, helper
 
 from cosmo import InputError, load, method, simulate
-from cosmo.envs import EnView
+from cosmo.envs import EnView, SnView
 
 SCENARIO = load("paper", ["episode.window_ms=3000", "workload.rate=200"])
 
 
 def _linear(path, weights, bias):
     """Action values = x W + b."""
-    inputs = weights.shape[0]
+    inputs, actions = weights.shape
     graph = helper.make_graph(
         [
             helper.make_node("MatMul", ["x", "w"], ["xw"]),
@@ -21,7 +21,7 @@ def _linear(path, weights, bias):
         ],
         "policy",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, inputs])],
-        [helper.make_tensor_value_info("values", TensorProto.FLOAT, [None, 3])],
+        [helper.make_tensor_value_info("values", TensorProto.FLOAT, [None, actions])],
         [onnx.numpy_helper.from_array(weights, "w"), onnx.numpy_helper.from_array(bias, "b")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
@@ -37,6 +37,18 @@ def test_its_actions_are_taken(tmp_path):
         mine = simulate(SCENARIO, method(f"onnx:{path},updater=never"), seed=1)
         theirs = simulate(SCENARIO, method(name), seed=1)
         assert mine.metrics["success_rate"] == theirs.metrics["success_rate"]
+
+
+def test_an_sn_has_the_intervals_it_was_trained_with(tmp_path):
+    en = np.zeros((len(EnView(SCENARIO).names), 3), np.float32)
+    sn = np.zeros((len(SnView(SCENARIO).names), 2), np.float32)
+    _linear(tmp_path / "en.onnx", en, np.eye(3, dtype=np.float32)[1])
+    _linear(tmp_path / "sn.onnx", sn, np.eye(2, dtype=np.float32)[0])  # sends, always
+    pair = f"onnx:{tmp_path / 'en.onnx'},updater={tmp_path / 'sn.onnx'}"
+    [found] = simulate(SCENARIO, method(f"{pair},intervals_ms=50"), seed=1).outcomes
+    assert found.updates == found.update_decisions == 60
+    with pytest.raises(InputError, match="intervals_ms = '50ms': must look like 20"):
+        method(f"{pair},intervals_ms=50ms")
 
 
 def test_a_file_that_is_no_onnx_is_one_line(tmp_path):

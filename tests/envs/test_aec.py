@@ -76,6 +76,37 @@ def test_random_play_is_that_of_simulate():
     np.testing.assert_array_equal(found.finished_ms, expected.finished_ms)
 
 
+def test_without_padding_every_agent_has_its_own_space(capsys):
+    env = aec("paper", settings=SHORT, pad=False)
+    for agent, names in env.observation_names.items():
+        assert env.observation_space(agent).shape == (len(names),)
+    assert env.observation_space("en_0").shape > env.observation_space("sn_0").shape
+    # PettingZoo remarks on it, which is why padding is the default; it has no other complaint.
+    with pytest.warns(UserWarning, match="different (observation space sizes|shapes)"):
+        api_test(env, num_cycles=200)
+    padded = aec("paper", settings=SHORT)
+    padded.reset(seed=2)
+    env.reset(seed=2)
+    for agent in padded.agent_iter(100):
+        seen, own = padded.last()[0], env.last()[0]
+        np.testing.assert_array_equal(seen[: len(own)], own)
+        assert not seen[len(own) :].any()
+        padded.step(1)
+        env.step(1)
+        assert env.agent_selection == padded.agent_selection, agent
+
+
+def test_rewards_are_scaled():
+    plain, scaled = aec(settings=SHORT), aec(settings=SHORT, reward_scale=80.0)
+    one, _, _ = _play(plain, 1, lambda agent, info: 1)
+    other, _, _ = _play(scaled, 1, lambda agent, info: 1)
+    for agent, earned in one.items():
+        assert earned != 0
+        assert other[agent] * 80.0 == pytest.approx(earned)
+    with pytest.raises(InputError, match="reward_scale = 0: must be greater than 0"):
+        aec(reward_scale=0)
+
+
 def test_infos_carry_the_oracle_under_a_clear_name():
     env = aec(settings=SHORT)
     env.reset(seed=0)

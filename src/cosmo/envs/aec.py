@@ -9,6 +9,7 @@ rewards of all ENs add up to the episode's utility, and those of an SN to the ep
 minus the cost of its updates.
 
 All observations have the same space, as many libraries want: the shorter kind ends in zeros.
+`pad=False` gives every agent its own, the numbers that policies see as methods (`outside.py`).
 """
 
 from collections.abc import Sequence
@@ -60,10 +61,17 @@ def aec(
     intervals_ms: Sequence[float] = INTERVALS_MS,
     dimensions: int = RAW,
     max_cycles: int | None = None,
+    pad: bool = True,
+    reward_scale: float = 1.0,
 ) -> "CosmoAEC":
-    """The environment; `dimensions` is how many numbers a status message is charged for."""
+    """The environment; `dimensions` is how many numbers a status message is charged for.
+
+    Rewards are utilities divided by `reward_scale`.
+    """
+    if not reward_scale > 0:
+        raise InputError(f"reward_scale = {reward_scale}: must be greater than 0")
     made = scenario_of(scenario, arrivals, rate, settings, engine)
-    return CosmoAEC(made, tuple(intervals_ms), dimensions, max_cycles)
+    return CosmoAEC(made, tuple(intervals_ms), dimensions, max_cycles, pad, reward_scale)
 
 
 class CosmoAEC(AECEnv):  # type: ignore[misc]
@@ -77,9 +85,12 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         intervals_ms: tuple[float, ...],
         dimensions: int,
         max_cycles: int | None,
+        pad: bool,
+        reward_scale: float,
     ) -> None:
         super().__init__()
         self.scenario, self.render_mode = scenario, None
+        self._scale = reward_scale
         self._intervals_ms, self._dimensions, self._max_cycles = (
             intervals_ms,
             dimensions,
@@ -92,8 +103,10 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         self._en_view, self._sn_view = EnView(scenario), SnView(scenario)
         views = {agent: self._en_view if agent in ens else self._sn_view for agent in [*ens, *sns]}
         size = max(len(view.names) for view in views.values())
-        space = Box(-LIMIT, LIMIT, (size,), dtype=np.float32)
-        self.observation_spaces = dict.fromkeys(views, space)
+        shared = Box(-LIMIT, LIMIT, (size,), dtype=np.float32)
+        self.observation_spaces = {
+            agent: shared if pad else view.space for agent, view in views.items()
+        }
         self.observation_names = {agent: view.names for agent, view in views.items()}
         actions = dict.fromkeys(ens, 2 + scenario.sn.count) | dict.fromkeys(
             sns, 2 * len(intervals_ms)
@@ -159,7 +172,7 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
             choices = len(self._intervals_ms)
             send = int(action) < choices
             if send:
-                self.rewards[agent] -= self._ledger.update_price
+                self.rewards[agent] -= self._ledger.update_price / self._scale
             self.worlds.answer(send=[send], interval_ms=[self._intervals_ms[int(action) % choices]])
         self._cycles += 1
         self._look(self.worlds.advance())
@@ -175,7 +188,7 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
             told = {"task": task, "outcome": outcome, "utility": value,
                     "time_ms": float(settled.time_ms[row])}  # fmt: skip
             for agent in self._earners(task):
-                self.rewards[agent] += value
+                self.rewards[agent] += value / self._scale
                 self.infos[agent]["final"].append(told)
         if turn.over:
             self.terminations = dict.fromkeys(self.agents, True)

@@ -5,20 +5,24 @@
     from_callable(policy, updater="aoi-threshold")      any function of observations
 
 The policy is an EN's, as trained on `cosmo/Dispatch-v0`: it sees the same vectors and answers with
-the same actions. Status is sent by the updater of another method (`…,updater=aov-gap`).
+the same actions. Status is sent by the updater of another method (`…,updater=aov-gap`) or by a
+policy from elsewhere too (`onnx:en.onnx,updater=sn.onnx`), as trained on `cosmo/Update-v0`, there
+with `…,intervals_ms=20+50` if these are not the paper's. Both together may come from
+`aec(…, pad=False)`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control import Dispatcher, Method, Setting, Updater, method
-from cosmo.envs.views import EnView
+from cosmo.control import RAW, Dispatcher, Method, Setting, Updater, method
+from cosmo.envs.aec import INTERVALS_MS
+from cosmo.envs.views import EnView, SnView
 from cosmo.errors import InputError
-from cosmo.world import DispatchObservation
+from cosmo.world import DispatchObservation, UpdateObservation
 
 Policy = Callable[[NDArray[np.float32]], Any]  # [row, number] → an action for each row
 
@@ -34,73 +38,143 @@ class _Dispatcher:
     would_decide = decide
 
 
-class Outside(Method):
-    """A policy from elsewhere at the EN, another method's updater at the SN."""
+class _Updater:
+    def __init__(self, setting: Setting, policy: Policy, intervals_ms: Sequence[float]) -> None:
+        self._view, self._policy = SnView(setting.scenario), policy
+        self._intervals_ms = np.array(intervals_ms)
 
-    def __init__(self, policy: Policy, updater: str = "aoi-threshold") -> None:
-        self._policy, self._other = policy, method(updater)
-        self.carries = self._other.carries  # type: ignore[misc]
+    def decide(self, nodes: UpdateObservation) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """What the policy says: send × intervals come first, then no-send × intervals."""
+        action = np.asarray(self._policy(self._view.of(nodes))).reshape(-1)
+        choices = len(self._intervals_ms)
+        if action.dtype.kind not in "iu":
+            raise InputError(f"updater: actions are {action.dtype}, must be whole numbers")
+        wrong = action[(action < 0) | (action >= 2 * choices)]
+        if len(wrong):
+            raise InputError(
+                f"updater: action = {wrong[0]}: must be from 0 to {2 * choices - 1}"
+                f" (send or not × {choices} intervals)"
+            )
+        return action < choices, self._intervals_ms[action % choices]
+
+
+class Outside(Method):
+    """A policy from elsewhere at the EN; at the SN another method's updater, or a policy too."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        updater: str | Policy = "aoi-threshold",
+        intervals_ms: Sequence[float] = INTERVALS_MS,
+    ) -> None:
+        if not intervals_ms or not all(0 < each < np.inf for each in intervals_ms):
+            raise InputError(f"intervals_ms = {intervals_ms}: must be finite and greater than 0")
+        self._policy, self._intervals_ms = policy, intervals_ms
+        self._other = method(updater) if isinstance(updater, str) else updater
+        carries = self._other.carries if isinstance(self._other, Method) else RAW
+        self.carries = carries  # type: ignore[misc]
 
     def dispatcher(self, setting: Setting) -> Dispatcher:
         """The policy."""
         return _Dispatcher(setting, self._policy)
 
     def updater(self, setting: Setting) -> Updater:
-        """The other method's."""
-        return self._other.updater(setting)
+        """The other method's, or the other policy."""
+        if isinstance(self._other, Method):
+            return self._other.updater(setting)
+        return _Updater(setting, self._other, self._intervals_ms)
 
 
-def from_callable(policy: Policy, updater: str = "aoi-threshold") -> Method:
-    """Any function of a batch of observations as a method."""
-    return Outside(policy, updater)
+def from_callable(
+    policy: Policy,
+    updater: str | Policy = "aoi-threshold",
+    intervals_ms: Sequence[float] = INTERVALS_MS,
+) -> Method:
+    """Any function of a batch of observations as a method.
+
+    `updater` is a method's name, or a function of a batch of an SN's observations; its actions are
+    then those of `cosmo/Update-v0` with these intervals.
+    """
+    return Outside(policy, updater, intervals_ms)
 
 
 class Sb3(Outside):
     """A Stable-Baselines3 model (`sb3:dqn.zip`) that was trained on cosmo/Dispatch-v0."""
 
-    def __init__(self, file: Path, algorithm: str = "DQN", updater: str = "aoi-threshold") -> None:
-        _check_file(file)
-        try:
-            import stable_baselines3
-        except ImportError:
-            raise InputError(
-                "sb3: needs Stable-Baselines3; install it with: pip install stable-baselines3"
-            ) from None
-        kind = getattr(stable_baselines3, algorithm, None)
-        if kind is None:
-            raise InputError(f"algorithm = {algorithm!r}: Stable-Baselines3 has no such algorithm")
-        try:
-            model = kind.load(file, device="cpu")
-        except Exception as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise InputError(f"'{file}': is no {algorithm} model ({reason})") from None
-        super().__init__(lambda seen: model.predict(seen, deterministic=True)[0], updater)
+    def __init__(
+        self,
+        file: Path,
+        algorithm: str = "DQN",
+        updater: str = "aoi-threshold",
+        intervals_ms: str = "",
+    ) -> None:
+        other = _sb3(Path(updater), algorithm) if updater.endswith(".zip") else updater
+        super().__init__(_sb3(file, algorithm), other, _intervals(intervals_ms))
 
 
 class Onnx(Outside):
     """An ONNX file (`onnx:policy.onnx`): observations in, action values or actions out."""
 
-    def __init__(self, file: Path, updater: str = "aoi-threshold") -> None:
-        _check_file(file)
-        try:
-            import onnxruntime
-        except ImportError:
+    def __init__(self, file: Path, updater: str = "aoi-threshold", intervals_ms: str = "") -> None:
+        other = _onnx(Path(updater)) if updater.endswith(".onnx") else updater
+        super().__init__(_onnx(file), other, _intervals(intervals_ms))
+
+
+def _intervals(text: str) -> Sequence[float]:
+    """From the command line, where commas part parameters: 20+50+200."""
+    if not text:
+        return INTERVALS_MS
+    try:
+        return tuple(float(part) for part in text.split("+"))
+    except ValueError:
+        raise InputError(f"intervals_ms = {text!r}: must look like 20+50+200") from None
+
+
+def _sb3(file: Path, algorithm: str) -> Policy:
+    _check_file(file)
+    try:
+        import stable_baselines3
+    except ImportError:
+        raise InputError(
+            "sb3: needs Stable-Baselines3; install it with: pip install stable-baselines3"
+        ) from None
+    kind = getattr(stable_baselines3, algorithm, None)
+    if kind is None:
+        raise InputError(f"algorithm = {algorithm!r}: Stable-Baselines3 has no such algorithm")
+    try:
+        model = kind.load(file, device="cpu")
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"'{file}': is no {algorithm} model ({reason})") from None
+    return lambda seen: model.predict(seen, deterministic=True)[0]
+
+
+def _onnx(file: Path) -> Policy:
+    _check_file(file)
+    try:
+        import onnxruntime
+    except ImportError:
+        raise InputError(
+            "onnx: needs onnxruntime; install it with: pip install onnxruntime"
+        ) from None
+    try:
+        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"'{file}': cannot be read as ONNX ({reason})") from None
+    [given, *_] = session.get_inputs()
+    name, width = given.name, given.shape[-1]
+
+    def policy(seen: NDArray[np.float32]) -> Any:
+        if isinstance(width, int) and width != seen.shape[1]:
             raise InputError(
-                "onnx: needs onnxruntime; install it with: pip install onnxruntime"
-            ) from None
-        try:
-            session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
-        except Exception as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise InputError(f"'{file}': cannot be read as ONNX ({reason})") from None
-        name = session.get_inputs()[0].name
+                f"'{file}': takes {width} numbers, but there are {seen.shape[1]} to see here"
+            )
+        answer = np.asarray(session.run(None, {name: seen})[0])
+        scores = answer.ndim == 2 and answer.shape[1] > 1
+        return answer.argmax(axis=1) if scores else answer.reshape(-1)
 
-        def policy(seen: NDArray[np.float32]) -> Any:
-            answer = np.asarray(session.run(None, {name: seen})[0])
-            scores = answer.ndim == 2 and answer.shape[1] > 1
-            return answer.argmax(axis=1) if scores else answer.reshape(-1)
-
-        super().__init__(policy, updater)
+    return policy
 
 
 def _check_file(file: Path) -> None:

@@ -1,0 +1,61 @@
+"""Policies from elsewhere on both sides: they play as they were trained."""
+
+import numpy as np
+import pytest
+
+from cosmo import InputError, load, simulate
+from cosmo.envs import aec, from_callable
+
+SHORT = ["episode.window_ms=1200", "episode.warmup_ms=0"]
+
+
+def _en(seen):
+    """Local while the wait is short, else offload if the SN seemed free, else reject."""
+    return np.where(seen[:, 11] < 0.3, 0, np.where(seen[:, 15] < 0.4, 1, 2))
+
+
+def _sn(seen, choices=9):
+    """Send when there is more work than the EN knows of; ask again sooner the more there is."""
+    send = seen[:, 2] > seen[:, 9]
+    return np.where(send, 0, choices) + np.minimum(choices - 1, (seen[:, 2] * 4).astype(int))
+
+
+@pytest.mark.parametrize("scenario", ["paper", "shared-sn"])
+def test_both_sides_as_methods_play_as_in_the_environment(scenario):
+    world = load(scenario, [*SHORT, "workload.rate=250"])
+    env = aec(world, pad=False)
+    env.reset(seed=6)
+    for agent in env.agent_iter():
+        seen, _, terminated, *_ = env.last()
+        policy = _en if agent.startswith("en") else _sn
+        env.step(None if terminated else int(policy(seen[None])[0]))
+    found = env.worlds.outcome(0)
+    [expected] = simulate(world, from_callable(_en, updater=_sn), seed=6).outcomes
+    np.testing.assert_array_equal(found.action, expected.action)
+    np.testing.assert_array_equal(found.finished_ms, expected.finished_ms)
+    assert found.updates == expected.updates > 0
+    assert found.update_decisions == expected.update_decisions > found.updates
+
+
+def test_an_sn_policy_may_have_its_own_intervals():
+    world = load("paper", SHORT)
+    often = from_callable(_en, updater=lambda seen: np.zeros(len(seen), int), intervals_ms=[10.0])
+    [found] = simulate(world, often).outcomes
+    assert found.updates == 120
+    for wrong in ([], [0.0], [float("nan")]):
+        with pytest.raises(InputError, match=r"intervals_ms = .*: must be finite and greater"):
+            from_callable(_en, intervals_ms=wrong)
+
+
+@pytest.mark.parametrize(
+    ("actions", "line"),
+    [
+        (18, r"updater: action = 18: must be from 0 to 17 \(send or not × 9 intervals\)"),
+        (-1, "updater: action = -1"),
+        (0.5, "updater: actions are float64, must be whole numbers"),
+    ],
+)
+def test_an_sn_policys_mistake_is_one_line(actions, line):
+    wrong = from_callable(_en, updater=lambda seen: np.full(len(seen), actions))
+    with pytest.raises(InputError, match=line):
+        simulate(load("paper", SHORT), wrong)
