@@ -46,7 +46,7 @@ def build(seed: int, **options: Any) -> Algorithm:
         .debugging(seed=1_000_000 + 1000 * seed, log_level="ERROR")
         .env_runners(num_env_runners=0, num_envs_per_env_runner=WORLDS)
         .multi_agent(
-            policies=["en", "sn"],  # a list: a set's order, and so the result, changes by itself
+            policies=["en", "sn"],  # a list: with a set, even the first weights would vary
             policy_mapping_fn=lambda agent, *_, **__: agent.partition("_")[0],
         )
         .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[64, 64]))
