@@ -85,6 +85,27 @@ def test_a_faulty_updater(answer, reason):
         simulate(SHORT, FaultyUpdater(answer))
 
 
+def test_a_dispatcher_that_cannot_say_what_it_would_do():
+    class Unsure(FaultyUpdater):
+        """Fails when it is asked for the sake of `decision_regret`."""
+
+        def dispatcher(self, setting):
+            return self
+
+        def updater(self, setting):
+            return FaultyUpdater(lambda n: (np.ones(n, bool), np.full(n, 50.0)))
+
+        def decide(self, tasks):
+            return np.zeros(len(tasks), int)
+
+        def would_decide(self, tasks):
+            return self.answer(len(tasks))
+
+    for answer, reason in ((_boom, "RuntimeError: boom"), (lambda n: np.full(n, 9), "action = 9")):
+        with pytest.raises(InputError, match=f"method Unsure.*{reason}"):
+            simulate(SHORT, Unsure(answer))
+
+
 def test_a_method_that_lacks_a_part_says_which():
     class Empty(Method):
         """Nothing."""

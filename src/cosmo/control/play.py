@@ -39,7 +39,7 @@ def play(
     dispatcher = ask(method, method.dispatcher, setting)
     updater = None if method.carries == NOTHING else ask(method, method.updater, setting)
     observe = getattr(dispatcher, "observe", None)
-    regret = None if updater is None else Regret.of(dispatcher, setting)
+    regret = None if updater is None else Regret.of(method, dispatcher, setting)
     turns = 0
     turn = worlds.advance()
     while not turn.over:

@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosmo.control.method import Dispatcher, Setting
+from cosmo.control.guard import ask, checked_actions
+from cosmo.control.method import Dispatcher, Method, Setting
 from cosmo.world import DispatchObservation, Outcome, Truth
 
 
@@ -15,25 +16,30 @@ class Regret:
     """Asks the same dispatcher what it would do with the true state of the SNs, sent just now."""
 
     def __init__(
-        self, would_decide: Callable[[DispatchObservation], ArrayLike], setting: Setting
+        self,
+        method: Method,
+        would_decide: Callable[[DispatchObservation], ArrayLike],
+        setting: Setting,
     ) -> None:
-        self._would_decide = would_decide
+        self._method, self._would_decide = method, would_decide
+        self._sns = setting.scenario.sn.count
         self._warmup_ms = setting.scenario.episode.warmup_ms
         self._decisions = np.zeros(len(setting.episodes))
         self._regretted = np.zeros(len(setting.episodes))
         self._fresh: NDArray[np.int64] = np.empty(0, np.int64)
 
     @classmethod
-    def of(cls, dispatcher: Dispatcher, setting: Setting) -> Self | None:
-        """None if the dispatcher cannot be asked without effect."""
+    def of(cls, method: Method, dispatcher: Dispatcher, setting: Setting) -> Self | None:
+        """None if the method's dispatcher cannot be asked without effect."""
         would_decide = getattr(dispatcher, "would_decide", None)
-        return None if would_decide is None else cls(would_decide, setting)
+        return None if would_decide is None else cls(method, would_decide, setting)
 
     def foresee(self, tasks: DispatchObservation, truth: Truth) -> None:
         """Before the decision, which may change what the dispatcher remembers."""
         now = np.repeat(tasks.time_ms[:, None], tasks.sns, axis=1)
         fresh = replace(tasks, sn_state=truth.sn_state, sn_source_ms=now)
-        self._fresh = np.asarray(self._would_decide(fresh))
+        answer = ask(self._method, self._would_decide, fresh)
+        self._fresh = checked_actions(self._method, answer, len(tasks), self._sns)
 
     def compare(self, tasks: DispatchObservation, action: NDArray[np.int64]) -> None:
         """After it; a batch has at most one decision of each world."""
