@@ -10,7 +10,7 @@ import polars
 import pytest
 from small import small_plan
 
-from cosmo.study import LocalExecutor, conduct, load, page
+from cosmo.study import LocalExecutor, conduct, load, page, tables
 from cosmo.study.report import write_report
 from cosmo.study.statistics import summarise, with_paper
 
@@ -188,3 +188,21 @@ def test_the_page_in_a_real_browser(report, browser, tmp_path):
     assert count("#tables-body table") >= 4
     assert browser.save_screenshot(str(tmp_path / "page.png"))
     assert browser.get_log("browser") == []
+
+
+def test_engines_stand_side_by_side():
+    rows = [
+        {"scenario": world, "arrivals": "poisson", "rate": rate, "method": name,
+         "metric": "success_rate", "mean": mean}
+        for world, rate, name, mean in (
+            ("paper", 120.0, "all-local", 0.25), ("paper-ns3", 120.0, "all-local", 0.26),
+            ("paper", 320.0, "all-local", 0.06), ("paper-ns3", 320.0, "all-local", 0.05),
+            ("paper", 120.0, "cosmo", 0.99), ("paper-ns3", 120.0, "cosmo", 0.98),
+        )
+    ]  # fmt: skip
+    table = tables.engines(polars.DataFrame(rows), "poisson").splitlines()
+    assert table[0] == "| method | 120 | 320 |"
+    assert table[2:] == [
+        "| `all-local` | 0.250 → 0.260 | 0.060 → 0.050 |",
+        "| `cosmo` | 0.990 → 0.980 | – |",
+    ]
