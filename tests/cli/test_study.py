@@ -65,7 +65,12 @@ def test_a_failing_unit_ends_with_exit_code_1_and_its_cause(cosmo, tmp_path):
 def test_list_and_show(cosmo, tmp_path):
     code, stdout, _ = cosmo("study", "list", "--json")
     assert code == 0
-    assert [row["plan"] for row in json.loads(stdout)] == ["paper", "baselines", "paper-quick"]
+    assert [row["plan"] for row in json.loads(stdout)] == [
+        "paper",
+        "baselines",
+        "engines",
+        "paper-quick",
+    ]
     code, stdout, _ = cosmo("study", "show", "paper-quick")
     assert code == 0
     copy = tmp_path / "copy.toml"
