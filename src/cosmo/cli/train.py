@@ -24,14 +24,17 @@ TRAINING = "training."  # how the settings of training start; all others are the
 def train(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
     method_name: Annotated[
-        str, typer.Option("--method", "-m", help="cosmo or cosmo-flat.")
+        str, typer.Option("--method", "-m", help="cosmo, cosmo-flat or cosmo-next.")
     ] = "cosmo",
     scenario_name: ScenarioOption = "paper",
     arrivals: ArrivalsOption = None,
     rate: RateOption = None,
     engine: EngineOption = None,
     seeds: Annotated[str, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")] = "0,1,2",
-    training: Annotated[str, typer.Option(help="A preset of training, or a TOML file.")] = "paper",
+    training: Annotated[
+        str | None,
+        typer.Option(help="A preset of training, or a TOML file; the method's own by default."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,17 +49,18 @@ def train(
 ) -> None:
     """Train a method's two agents and keep the best networks of every run."""
     from cosmo.learn import session  # JAX takes seconds to import
-    from cosmo.learn.config import load_config
     from cosmo.learn.trainer import Run
 
     of_training = [item for item in settings or [] if item.startswith(TRAINING)]
     of_scenario = [item for item in settings or [] if not item.startswith(TRAINING)]
     scenario = chosen_scenario(scenario_name, of_scenario, arrivals, rate, engine)
-    config = load_config(training, [item.removeprefix(TRAINING) for item in of_training])
+    fields = [item.removeprefix(TRAINING) for item in of_training]
+    config = session.load_config_of(method_name, training, fields)
     runs = [Run(scenario, seed) for seed in seeds_from(seeds)]
-    session.config_of(method_name, config)
     prepare_engine(scenario)
     load = f"{scenario.workload.arrivals}, {scenario.workload.rate:g} tasks/s"
+    if method_name in session.FOR_ALL_LOADS:
+        load = "all loads"
     title = f"{method_name} on {scenario.name} ({load}), {len(runs)} run(s)"
     with _Progress(title, config.episodes) as told:
         session.train(out, method_name, runs, config, resume, tensorboard=True, told=told)

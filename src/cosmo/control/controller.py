@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.learned import Agents, Learned
+from cosmo.control.learned import Agents
 from cosmo.control.method import Dispatcher, Method, Setting, Updater
+from cosmo.control.next.agents import NextAgents
 from cosmo.errors import InputError
 from cosmo.files import read_record
 from cosmo.scenario import Scenario, scenario_from
@@ -31,10 +32,12 @@ class Controller:
     method: str
     seeds: tuple[int, ...]
     scenarios: tuple[Scenario, ...]  # what each run was trained on
-    agents: Agents  # a row a run
+    agents: Agents | NextAgents  # a row a run
 
     def check(self, scenario: Scenario) -> None:
         """Refuse a scenario of another shape than the networks know."""
+        if isinstance(self.agents, NextAgents):
+            return  # its weights are shared by all nodes of a kind
         trained = self.scenarios[0].sn.count
         if scenario.sn.count != trained:
             raise InputError(
@@ -61,20 +64,28 @@ def load_controller(folder: str | Path) -> Controller:
         part, _, layer = name.partition("/")
         if part in layers:
             layers[part][layer] = value
-    agents = Agents(
-        encoder=layers["encoder"] if how["encoder"]["semantic"] else None,
-        en=layers["en"],
-        sn=layers["sn"],
-        intervals_ms=tuple(how["sn"]["intervals_ms"]),
-        hierarchical=how["en"]["hierarchical"],
-        with_age=how["en"]["with_age"],
-    )
+    agents: Agents | NextAgents
+    if told["method"] == "cosmo-next":
+        agents = NextAgents(layers["en"], layers["sn"], how["en"]["failure"])
+    else:
+        agents = _paper_agents(layers, how)
     return Controller(
         folder=folder,
         method=told["method"],
         seeds=tuple(run["seed"] for run in told["runs"]),
         scenarios=tuple(scenario_from(run["scenario"]) for run in told["runs"]),
         agents=agents,
+    )
+
+
+def _paper_agents(layers: dict[str, dict[str, NDArray[np.float32]]], how: dict[str, Any]) -> Agents:
+    return Agents(
+        encoder=layers["encoder"] if how["encoder"]["semantic"] else None,
+        en=layers["en"],
+        sn=layers["sn"],
+        intervals_ms=tuple(how["sn"]["intervals_ms"]),
+        hierarchical=how["en"]["hierarchical"],
+        with_age=how["en"]["with_age"],
     )
 
 
@@ -119,13 +130,13 @@ class Trained(Method):
         self._run = run
         self.carries = self._controller.agents.dimensions  # type: ignore[misc]
 
-    def _learned(self, setting: Setting) -> Learned:
+    def _learned(self, setting: Setting) -> Method:
         self._controller.check(setting.scenario)
         runs = [
             self._controller.run_of(seed if self._run is None else self._run, setting.scenario)
             for seed in setting.seeds
         ]
-        return Learned(self._controller.agents.of(runs))
+        return self._controller.agents.of(runs).at_work()
 
     def dispatcher(self, setting: Setting) -> Dispatcher:
         """The EN agents."""
@@ -138,7 +149,7 @@ class Trained(Method):
 
 def trained_method(name: str, folder: Path) -> "Trained":
     """The method of this name from a folder of `cosmo train`."""
-    return {"cosmo": Cosmo, "cosmo-flat": CosmoFlat}[name](folder)
+    return {"cosmo": Cosmo, "cosmo-flat": CosmoFlat, "cosmo-next": CosmoNext}[name](folder)
 
 
 class Cosmo(Trained):
@@ -151,3 +162,9 @@ class CosmoFlat(Trained):
     """The ablation of `cosmo`: one flat head over the same three actions."""
 
     name = "cosmo-flat"
+
+
+class CosmoNext(Trained):
+    """One policy for all loads: own books, evidence of others, and learned prices of capacity."""
+
+    name = "cosmo-next"

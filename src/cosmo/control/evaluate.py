@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from cosmo.control.controller import Controller
-from cosmo.control.learned import Learned
 from cosmo.control.play import play
 from cosmo.control.simulate import ShareDone, Simulation
 from cosmo.engine import worlds_at_once
@@ -51,7 +50,7 @@ def evaluate(
     at_once = worlds_at_once(where[0])
     for first in range(0, len(worlds), at_once):
         some = slice(first, first + at_once)
-        method = Learned(controller.agents.of(rows[some]))
+        method = controller.agents.of(rows[some]).at_work()
         outcomes += play(where[0], method, worlds[some], progress=report)
         before += sum(len(world.tasks) for world in worlds[some])
     found = []

@@ -68,6 +68,10 @@ class Agents:
         encoder = None if self.encoder is None else chosen(self.encoder)
         return replace(self, encoder=encoder, en=chosen(self.en), sn=chosen(self.sn))
 
+    def at_work(self) -> Method:
+        """As a method."""
+        return Learned(self)
+
     @property
     def hidden(self) -> int:
         """Size of the SN's memory."""

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from cosmo.control.chance import Random
-from cosmo.control.controller import Cosmo, CosmoFlat
+from cosmo.control.controller import Cosmo, CosmoFlat, CosmoNext
 from cosmo.control.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.control.full_information import FullInformation
 from cosmo.control.method import Method
@@ -49,6 +49,7 @@ METHODS: dict[str, type[Method]] = {
     "full-information": FullInformation,
     "cosmo": Cosmo,
     "cosmo-flat": CosmoFlat,
+    "cosmo-next": CosmoNext,
 }
 
 # All that can be played without training first.

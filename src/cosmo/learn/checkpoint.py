@@ -21,13 +21,14 @@ from cosmo.control.controller import (
     AGENTS,
     DESCRIPTION,
     FORMAT,
-    named_layers,
     read_arrays,
     read_description,
 )
 from cosmo.errors import InputError
 from cosmo.files import whole_file, write_table
 from cosmo.learn.config import TrainingConfig
+from cosmo.learn.next.config import NextConfig
+from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.trainer import Curve, Run, Trainer
 
 STATE, CURVES = "state.npz", "curves.parquet"
@@ -41,7 +42,7 @@ CURVE_COLUMNS = (
 )
 
 
-def describe(method: str, runs: list[Run], config: TrainingConfig) -> dict[str, Any]:
+def describe(method: str, runs: list[Run], config: TrainingConfig | NextConfig) -> dict[str, Any]:
     """What `training.json` says."""
     return {
         "format": FORMAT,
@@ -137,19 +138,14 @@ def start(folder: Path, told: dict[str, Any]) -> None:
         temporary.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
-def save(folder: Path, trainer: Trainer, curves: Curves) -> None:
+def save(folder: Path, trainer: Trainer | NextTrainer, curves: Curves) -> None:
     """Write down where a training stands."""
     _write_arrays(folder / STATE, {**trainer.saved(), "curves": curves.saved()})
-    best = trainer.agents(*trainer.best())
-    arrays = named_layers("en", best.en) | named_layers("sn", best.sn)
-    if best.encoder is not None:
-        arrays |= named_layers("encoder", best.encoder)
-    arrays |= {"best_episode": trainer.best_episode, "best_utility": trainer.best_utility}
-    _write_arrays(folder / AGENTS, arrays)
+    _write_arrays(folder / AGENTS, trainer.delivered())
     write_table(folder / CURVES, curves.table())
 
 
-def restore(folder: Path, trainer: Trainer, curves: Curves) -> bool:
+def restore(folder: Path, trainer: Trainer | NextTrainer, curves: Curves) -> bool:
     """Go on where the folder's training stands; False if it has not got to a checkpoint."""
     path = folder / STATE
     if not path.exists():

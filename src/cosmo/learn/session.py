@@ -2,14 +2,16 @@
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from cosmo.control.controller import DESCRIPTION
 from cosmo.errors import InputError
 from cosmo.files import made_folder
 from cosmo.learn import checkpoint
-from cosmo.learn.config import TrainingConfig, config_with
+from cosmo.learn.config import TrainingConfig, config_with, load_config
+from cosmo.learn.next.config import NextConfig, load_next_config
+from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.trainer import Curve, Run, Trainer
 
 _CHECKPOINT_S = 10.0  # a killed training loses at most so much work, and an episode
@@ -20,23 +22,40 @@ TRAINED: dict[str, tuple[str, ...]] = {
     "cosmo-flat": ("en.hierarchical=false",),
 }
 
+# Methods that are trained once for all loads, and not anew at each load of a study.
+FOR_ALL_LOADS = ("cosmo-next",)
+
+Config = TrainingConfig | NextConfig
 Told = Callable[[int, Sequence[Curve]], None]  # (episodes done, curves of the last one)
 
 
 def config_of(method: str, config: TrainingConfig) -> TrainingConfig:
     """The configuration with what makes the method."""
-    if method not in TRAINED:
-        raise InputError(
-            f"--method = {method!r}: cannot be trained; must be one of {', '.join(TRAINED)}"
-        )
+    _check_trained(method)
     return config_with(config, TRAINED[method])
+
+
+def load_config_of(method: str, source: str | None, settings: Iterable[str]) -> Config:
+    """The configuration of a method: a preset or a file, the method's own by default."""
+    _check_trained(method)
+    if method in FOR_ALL_LOADS:
+        return load_next_config(source or "next", settings)
+    return config_of(method, load_config(source or "paper", settings))
+
+
+def _check_trained(method: str) -> None:
+    known = *TRAINED, *FOR_ALL_LOADS
+    if method not in known:
+        raise InputError(
+            f"--method = {method!r}: cannot be trained; must be one of {', '.join(known)}"
+        )
 
 
 def train(
     folder: Path,
     method: str,
     runs: Sequence[Run],
-    config: TrainingConfig,
+    config: Config,
     resume: bool = False,
     tensorboard: bool = False,
     told: Told = lambda episode, curves: None,
@@ -45,9 +64,13 @@ def train(
 
     A resumed training ends as if it had not been interrupted.
     """
-    config = config_of(method, config)
     runs = list(runs)
-    trainer = Trainer(runs, config)
+    trainer: Trainer | NextTrainer
+    if isinstance(config, NextConfig):
+        trainer = NextTrainer(runs, config)
+    else:
+        config = config_of(method, config)
+        trainer = Trainer(runs, config)
     curves = checkpoint.Curves(runs)
     description = checkpoint.describe(method, runs, config)
     if _prepared(folder, resume):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.control.controller import named_layers
 from cosmo.control.learned import Agents
 from cosmo.control.networks import shapes, sn_shapes
 from cosmo.engine import worlds_at_once
@@ -207,6 +208,14 @@ class Trainer:
                 curve[name] = metrics[name]
             found.append(curve)
         return found
+
+    def delivered(self) -> Arrays:
+        """What is written for `cosmo.control`: the best networks of every run so far."""
+        best = self.agents(*self.best())
+        arrays = named_layers("en", best.en) | named_layers("sn", best.sn)
+        if best.encoder is not None:
+            arrays |= named_layers("encoder", best.encoder)
+        return arrays | {"best_episode": self.best_episode, "best_utility": self.best_utility}
 
     def saved(self) -> Arrays:
         """All that a resumed training needs, as plain arrays."""

@@ -25,6 +25,8 @@ class KnownNodes:
         self.sn_places = np.array(per_node(sn.queue_capacity, sn.count))
         self._down = np.array(per_link(backhaul.down_mbps, en.count, sn.count)) * _BYTES_PER_MS
         self._backhaul = backhaul
+        result = np.full((en.count, 1), backhaul.result_bytes)
+        self.result_ms = self._transfer_ms(result, self._down)  # [EN, SN] on an idle link (R13)
         self._floor = scenario.storage.reservation_floor_bytes
 
     def reservation(self, tasks: DispatchObservation) -> Floats:
@@ -38,8 +40,8 @@ class KnownNodes:
 
     def return_ms(self, tasks: DispatchObservation) -> Floats:
         """[row, SN] from the finish at the SN until the result is back, on an idle link (R13)."""
-        size = np.full((len(tasks), 1), self._backhaul.result_bytes)
-        return self._transfer_ms(size, self._down[tasks.en])
+        back: Floats = self.result_ms[tasks.en]
+        return back
 
     def _transfer_ms(self, size: Floats, rate: Floats) -> Floats:
         hops = self._backhaul.hops

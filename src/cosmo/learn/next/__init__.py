@@ -1,0 +1,1 @@
+"""How `cosmo-next` learns: one policy for all loads, by values of what decisions leave behind."""

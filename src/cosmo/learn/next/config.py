@@ -1,0 +1,83 @@
+"""Every number of the training of `cosmo-next`, validated."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cosmo.documents import Documents
+
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LoadsConfig(_Part):
+    """What the worlds of training are fed: rates uniform between the scenario's lowest rate of
+    interest times `below` and its highest times `above`; processes in equal shares.
+    """
+
+    below: Positive
+    above: Positive
+    arrivals: Annotated[
+        tuple[Literal["deterministic", "poisson", "bursty", "steps"], ...], Field(min_length=1)
+    ]
+
+
+class NextEnConfig(_Part):
+    """The EN: chances and values."""
+
+    hidden: Count
+    joint: Count
+    chance_hidden: Count
+    failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
+    horizon_ms: Positive  # of the discount over elapsed time
+    trace: Share  # λ
+    exploration: Share
+    tasks: Count  # that an expectation is taken over
+    kept_rounds: Count
+    steps: Count  # of the optimizer, a round
+    batch: Count
+    learning_rate: Positive
+    gradient_clip: Positive
+    averaging: Share  # of the weights that act, a step
+
+
+class NextSnConfig(_Part):
+    """The SN: what an update is worth."""
+
+    horizon_ms: Positive  # for how long an update makes a difference
+    look_ms: Positive
+    send_shares: Annotated[tuple[Share, ...], Field(min_length=1)]  # of looks; drawn for each world
+    from_share: Share  # learns from this share of the rounds on, when ENs know what to make of it
+    ridge: NotNegative
+
+
+class NextConfig(_Part):
+    """All of it."""
+
+    episodes: Count
+    worlds: Count
+    window_ms: Positive
+    loads: LoadsConfig
+    en: NextEnConfig
+    sn: NextSnConfig
+
+
+_CONFIGS = Documents("training", NextConfig, "cosmo.learn.next", "next", "en.batch=512")
+
+
+def load_next_config(source: str | Path = "next", settings: Iterable[str] = ()) -> NextConfig:
+    """A preset by name or a TOML file by path, with single fields set as `en.batch=512`."""
+    return _CONFIGS.load(source, settings)
+
+
+def next_config_from(data: dict[str, Any]) -> NextConfig:
+    """A configuration from what `NextConfig.model_dump` gave."""
+    return _CONFIGS.validated(data)

@@ -1,0 +1,258 @@
+"""Training of `cosmo-next`: rounds of playing at all loads and fitting, for a stack of runs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control.next.agents import NextAgents
+from cosmo.control.next.books import Books
+from cosmo.control.next.en import NextDispatcher
+from cosmo.control.next.values import chance_shapes, value_shapes
+from cosmo.errors import InputError
+from cosmo.learn.next import fit
+from cosmo.learn.next.config import NextConfig
+from cosmo.learn.next.experience import Chances, Experience, seats_of
+from cosmo.learn.next.loads import some_load
+from cosmo.learn.next.returns import baseline, load_terms, returns
+from cosmo.learn.next.worth import Worth, earned_after
+from cosmo.learn.trainer import TRAINING_EPISODES, Curve, Run
+from cosmo.measure import episode_metrics
+from cosmo.seeds import Purpose, stream
+
+Arrays = dict[str, NDArray[Any]]
+
+_FIRST_ROUNDS, _FIRST_TRACE = 2, 0.95  # there are no values to lean on yet
+_FITTED = ("local", "remote", "load", "chance")
+
+
+class NextTrainer:
+    """Trains a stack of runs of one scenario; `Trainer`'s interface."""
+
+    def __init__(self, runs: Sequence[Run], config: NextConfig) -> None:
+        first = runs[0].scenario
+        if any(run.scenario != first for run in runs):
+            raise InputError("runs of cosmo-next are trained on one scenario, for all its loads")
+        self.runs, self.config = tuple(runs), config
+        episode = first.episode.model_copy(update={"window_ms": config.window_ms, "warmup_ms": 0.0})
+        self._scenario = first.model_copy(update={"episode": episode})
+        self._places = Books(first, 1).sn_places
+        self._seats = seats_of(len(runs), config.worlds)
+        en = config.en
+        shapes = value_shapes(en.hidden, en.joint) | chance_shapes(en.chance_hidden)
+        start = [_initial(shapes, stream(run.seed, Purpose.NETWORKS, 0)) for run in runs]
+        p = {name: np.stack([each[name] for each in start]) for name in shapes}
+        zeros = {name: np.zeros_like(value) for name, value in p.items()}
+        self._state: dict[str, Any] = {
+            "p": p,
+            "average": dict(p),
+            "first": zeros,
+            "second": dict(zeros),
+            "count": np.float32(0.0),
+        }
+        terms = load_terms(np.zeros((1, 5)), np).shape[1]
+        self._baseline = np.zeros((len(runs), terms), np.float32)
+        self._kept: list[Arrays] = []
+        self._worth = Worth(len(runs), config.sn.ridge)
+        self.episode = 0
+
+    def pretrain(self) -> None:
+        """Nothing to do."""
+
+    def agents(self) -> NextAgents:
+        """Every run's agents as they are now: averaged weights act."""
+        en = {name: np.asarray(value) for name, value in self._state["average"].items()}
+        return NextAgents(en, {"worth": self._worth.weights()}, self.config.en.failure)
+
+    def train_episode(self) -> list[Curve]:
+        """One round of every run."""
+        config, number = self.config, self.episode
+        played = self._played()
+        played.play()
+        rows = played.decisions()
+        earned = rows["succeeded"] - config.en.failure * rows["failed"]
+        self._learn_values(rows, earned)
+        if number >= config.sn.from_share * config.episodes:
+            self._learn_worth(played, rows, earned)
+        self.episode += 1
+        return self._curves(played)
+
+    def _played(self) -> Experience:
+        config, episodes, random, shares = self.config, [], [], []
+        for run in self.runs:
+            draw = stream(run.seed, Purpose.EXPLORATION, TRAINING_EPISODES + self.episode)
+            first = TRAINING_EPISODES + self.episode * config.worlds
+            for world in range(config.worlds):
+                episodes.append(
+                    some_load(self._scenario, config.loads, draw, run.seed, first + world)
+                )
+                random.append(stream(run.seed, Purpose.DISPATCHER, first + world))
+            shares.append(draw.choice(config.sn.send_shares, config.worlds))
+        dispatcher = NextDispatcher(
+            self._scenario, self.agents().en, self._seats, config.en.failure
+        )
+        chances = Chances(random, config.en.exploration, np.concatenate(shares), config.sn.look_ms)
+        return Experience(self._scenario, episodes, dispatcher, chances)
+
+    def _learn_values(self, rows: Arrays, earned: NDArray[np.floating]) -> None:
+        config, number = self.config.en, self.episode
+        run = self._seats.run[rows["world"]]
+        own = [np.flatnonzero(run == each) for each in range(len(self.runs))]
+        for each, mine in enumerate(own):
+            new = baseline(rows["before/load"][mine], earned[mine])
+            weight = 1.0 if number < _FIRST_ROUNDS else 0.2
+            self._baseline[each] += weight * (new - self._baseline[each])
+        # Runs have different numbers of decisions; shorter ones are padded with their own.
+        length = self._length()
+        padded = [np.resize(mine, length) for mine in own]
+        stacked = {
+            name: np.stack([value[mine] for mine in padded]).astype(np.float32)
+            for name, value in rows.items()
+            if "/" in name or name in ("elapsed", "action")
+        }
+        judged = fit.judged(
+            self._state["average"],
+            stacked,
+            self._places.astype(np.float32),
+            self._baseline[:, None],
+            config.tasks,
+            config.failure,
+        )
+        found = {name: np.asarray(value) for name, value in judged.items()}
+        trace = max(config.trace, _FIRST_TRACE) if number < _FIRST_ROUNDS else config.trace
+        fresh: Arrays = {}
+        columns: dict[str, list[NDArray[Any]]] = {}
+        for each, mine in enumerate(own):
+            mine = mine[:length]
+            count = len(mine)
+            sequence = rows["world"][mine] * self._scenario.en.count + rows["en"][mine]
+            target, known = returns(
+                sequence,
+                rows["time"][mine],
+                rows["explores"][mine],
+                found["found"][each, :count],
+                found["left"][each, :count],
+                config.horizon_ms,
+                trace,
+            )
+            random = stream(self.runs[each].seed, Purpose.COLLECTION, TRAINING_EPISODES + number)
+            chosen = random.choice(np.flatnonzero(known), self._sample())
+            for name in _FITTED:
+                columns.setdefault(name, []).append(found[name][each][chosen])
+            columns.setdefault("target", []).append(target[chosen])
+            feasible = rows["feasible"][mine][chosen, 1:].astype(np.float32)
+            columns.setdefault("feasible", []).append(feasible)
+        fresh = {name: np.stack(column) for name, column in columns.items()}
+        if number < _FIRST_ROUNDS:
+            self._kept = []
+        self._kept = [*self._kept, fresh][-config.kept_rounds :]
+        kept = [self._kept[k % len(self._kept)] for k in range(config.kept_rounds)]
+        data = {name: np.concatenate([each[name] for each in kept], axis=1) for name in fresh}
+        rate = config.learning_rate * min(1.0, 1.5 * (1.0 - number / self.config.episodes) + 0.03)
+        state, _, _ = fit.fitted(
+            self._state,
+            data,
+            number,
+            np.float32(rate),
+            np.float32(config.averaging),
+            np.float32(config.gradient_clip),
+            config.steps,
+            config.batch,
+        )
+        self._state = {
+            name: {key: np.asarray(layer) for key, layer in value.items()}
+            if isinstance(value, dict)
+            else np.asarray(value)
+            for name, value in state.items()
+        }
+
+    def _learn_worth(self, played: Experience, rows: Arrays, earned: NDArray[np.floating]) -> None:
+        looks, horizon = played.looks(), self.config.sn.horizon_ms
+        relative = earned.astype(np.float64) - rows["feasible"].any(axis=1)
+        after = earned_after(
+            looks["world"], looks["time"], rows["world"], rows["time"], relative, horizon
+        )
+        whole = looks["time"] + horizon <= self.config.window_ms
+        run = self._seats.run[looks["world"]]
+        for each in range(len(self.runs)):
+            mine = whole & (run == each)
+            self._worth.add(
+                each, looks["news"][mine], looks["send"][mine], looks["share"][mine], after[mine]
+            )
+
+    def _sample(self) -> int:
+        """Decisions a run learns from in a round: what its worlds have on average."""
+        interest = self._scenario.workload.rates_of_interest
+        loads = self.config.loads
+        rate = 0.5 * (loads.below * min(interest) + loads.above * max(interest))
+        tasks = rate * self.config.worlds * self.config.window_ms / 1000.0
+        return max(1, int(0.95 * tasks * self._scenario.en.count))
+
+    def _length(self) -> int:
+        """So many at most, whatever the loads: arrays of one shape are compiled once."""
+        return int(1.5 * self._sample()) + 64
+
+    def _curves(self, played: Experience) -> list[Curve]:
+        found: list[Curve] = []
+        for run in range(len(self.runs)):
+            worlds = np.flatnonzero(self._seats.run == run)
+            metrics = [
+                episode_metrics(self._scenario, played.worlds.outcome(int(world)), 2)
+                for world in worlds
+            ]
+            mean = {
+                name: float(np.nanmean([each[name] for each in metrics]))
+                for name in ("success_rate", "decision_accuracy", "update_cost_rate")
+            }
+            utility = float(np.mean([each["utility_per_task"] for each in metrics]))
+            found.append({"reward": utility, "epsilon": self.config.en.exploration, **mean})
+        return found
+
+    def delivered(self) -> Arrays:
+        """What is written for `cosmo.control`."""
+        agents = self.agents()
+        found = {f"en/{name}": np.ascontiguousarray(value) for name, value in agents.en.items()}
+        return found | {"sn/worth": agents.sn["worth"]}
+
+    def saved(self) -> Arrays:
+        """All that a resumed training needs, as plain arrays."""
+        kept: Arrays = {
+            "episode": np.array(self.episode),
+            "baseline": self._baseline,
+            "worth/square": self._worth.square,
+            "worth/cross": self._worth.cross,
+            "count": np.asarray(self._state["count"]),
+        }
+        for part in ("p", "average", "first", "second"):
+            kept |= {f"{part}/{name}": value for name, value in self._state[part].items()}
+        for place, rows in enumerate(self._kept):
+            kept |= {f"kept{place}/{name}": value for name, value in rows.items()}
+        return kept
+
+    def restore(self, kept: Arrays) -> None:
+        """The inverse of `saved`."""
+        self.episode = int(kept["episode"])
+        self._baseline = kept["baseline"]
+        self._worth.square, self._worth.cross = kept["worth/square"], kept["worth/cross"]
+        self._state["count"] = kept["count"]
+        for part in ("p", "average", "first", "second"):
+            self._state[part] = {name: kept[f"{part}/{name}"] for name in self._state[part]}
+        self._kept = []
+        for place in range(self.config.en.kept_rounds):
+            start = f"kept{place}/"
+            rows = {k.removeprefix(start): v for k, v in kept.items() if k.startswith(start)}
+            if rows:
+                self._kept.append(rows)
+
+
+def _initial(shapes: dict[str, tuple[int, ...]], random: np.random.Generator) -> Arrays:
+    """He's start; values start near 0."""
+    found: Arrays = {}
+    for name, shape in shapes.items():
+        if name.endswith(".b"):
+            found[name] = np.zeros(shape, np.float32)
+        else:
+            spread = np.sqrt(2.0 / shape[0]) * (0.01 if name == "value.w" else 1.0)
+            found[name] = (spread * random.standard_normal(shape)).astype(np.float32)
+    return found

@@ -1,0 +1,70 @@
+"""What an update is worth: an experiment in every world of training.
+
+SNs send at random, with a probability e that is known, so that what is earned after a look differs
+between those that sent and those that did not only by the update. With Y what the ENs earned in the
+horizon after a look, n the news and s whether it was sent, the weights w minimise
+
+    Σ (Y − Ŷ(n) − (s − e)·w·n)² + ridge·|w|²
+
+Ŷ is a linear regression on n. What is earned is counted relative to what the training-only oracle
+would have taken (R15), which removes most of the noise of the workload.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control.next.sn import NEWS
+
+Floats = NDArray[np.float64]
+
+
+class Worth:
+    """Gathers the evidence of all rounds, for every run."""
+
+    def __init__(self, runs: int, ridge: float) -> None:
+        self._ridge = ridge
+        self.square, self.cross = np.zeros((runs, NEWS, NEWS)), np.zeros((runs, NEWS))
+
+    def add(
+        self,
+        run: int,
+        news: Floats,
+        send: NDArray[np.bool_],
+        share: Floats,
+        earned: Floats,
+    ) -> None:
+        """Looks of one run, and what ENs earned after each."""
+        if len(news) <= NEWS:
+            return
+        weights, *_ = np.linalg.lstsq(news, earned, rcond=None)
+        rest = earned - news @ weights
+        treated = (send - share)[:, None] * news
+        self.square[run] += treated.T @ treated
+        self.cross[run] += treated.T @ rest
+
+    def weights(self) -> NDArray[np.float32]:
+        """[run, NEWS]."""
+        ridge = self._ridge * np.eye(NEWS)
+        return np.linalg.solve(self.square + ridge, self.cross[..., None])[..., 0].astype(
+            np.float32
+        )
+
+
+def earned_after(
+    look_world: NDArray[np.int64],
+    look_ms: Floats,
+    world: NDArray[np.int64],
+    time_ms: Floats,
+    earned: Floats,
+    horizon_ms: float,
+) -> Floats:
+    """The sum of what was earned in the looks' worlds in the horizon after each."""
+    order = np.lexsort((time_ms, world))
+    total = np.r_[0.0, np.cumsum(earned[order])]
+    # One axis for all worlds: times are less than a span.
+    span = 10.0 * max(float(time_ms.max(initial=0.0)), float(look_ms.max(initial=0.0)), 1.0)
+    at = world[order] * span + time_ms[order]
+    first = np.searchsorted(at, look_world * span + look_ms)
+    last = np.searchsorted(at, look_world * span + look_ms + horizon_ms)
+    found: Floats = total[last] - total[first]
+    return found

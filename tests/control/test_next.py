@@ -1,0 +1,186 @@
+"""The EN and the SN of `cosmo-next`: what they know and how they weigh it."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cosmo import load
+from cosmo.control.dispatchers.nodes import KnownNodes
+from cosmo.control.next import values
+from cosmo.control.next.books import Books
+from cosmo.control.next.en import gate_then_route
+from cosmo.control.next.seats import Seats
+from cosmo.control.next.sn import NEWS, NextUpdater, news, price
+from cosmo.workload import episode
+from cosmo.world import WORK, Worlds
+
+RNG = np.random.default_rng(5)
+
+
+def _delays(books, tasks):
+    """By the books: [row, route], and who has room."""
+    seen = books.see(tasks)
+    before, task = seen.before, seen.task
+    used = tasks.time_ms - tasks.generated_ms
+    local = used + before["local"].min(axis=1) + task["local_service"]
+    upload = before["backlog"] + task["transfer"]
+    start = np.maximum(before["remote"].min(axis=2), upload)
+    remote = used[:, None] + start + task["service"] + task["back"]
+    return seen, np.concatenate([local[:, None], remote], axis=1)
+
+
+def _played(scenario, episodes, dimensions=0, period_ms=50.0, evidence=True):
+    """Random decisions: the books' error of the delay at the SNs, at every decision."""
+    worlds = Worlds(scenario, episodes, dimensions)
+    books = Books(scenario, len(episodes))
+    random, errors = np.random.default_rng(1), []
+    turn = worlds.advance()
+    while not turn.over:
+        if evidence and len(turn.settled):
+            books.observe(turn.settled)
+        if len(turn.update):
+            worlds.answer(send=np.ones(len(turn.update)), interval_ms=period_ms)
+        if len(turn.dispatch):
+            seen, delay = _delays(books, turn.dispatch)
+            possible = turn.truth.feasible
+            errors.append((delay - turn.truth.delay_ms)[possible])
+            # Any route that is in time, or none at all.
+            any_of = np.pad(possible, ((0, 0), (0, 1)), constant_values=True)
+            action = np.where(any_of, random.random(any_of.shape), -1.0).argmax(axis=1)
+            books.write(turn.dispatch, seen, action)
+            worlds.answer(action=action)
+        turn = worlds.advance()
+    return np.concatenate(errors)
+
+
+@pytest.mark.parametrize("process", ["deterministic", "poisson"])
+def test_with_a_single_en_the_books_know_every_delay(process):
+    scenario = load("paper", [f"workload.arrivals={process}", "workload.rate=260"])
+    errors = _played(scenario, [episode(scenario, 3, k) for k in range(2)])
+    assert np.quantile(np.abs(errors), 0.99) < 0.2
+
+
+def test_results_that_come_back_late_tell_of_the_load_of_others():
+    scenario = load("shared-sn", ["workload.rate=160"])
+    episodes = [episode(scenario, 3, k) for k in range(4)]
+    told = np.abs(_played(scenario, episodes)).mean()
+    blind = np.abs(_played(scenario, episodes, evidence=False)).mean()
+    informed = np.abs(_played(scenario, episodes, dimensions=2, period_ms=10.0)).mean()
+    assert told < 0.8 * blind
+    assert informed < 0.8 * told
+
+
+def _some(runs=1, rows=7, sns=1, seed=0):
+    random = np.random.default_rng(seed)
+
+    def draw(*shape, high=60.0):
+        return random.uniform(0.0, high, (runs, rows, *shape)).astype(np.float32)
+
+    before = {
+        "local": draw(2), "local_taken": draw(high=1.0), "local_room": np.ones((runs, rows)),
+        "local_share": np.full((runs, rows), 0.2), "remote": draw(sns, 4),
+        "count": np.round(draw(sns, high=8.0)), "backlog": draw(sns, high=5.0),
+        "evidence": draw(sns, 4, high=2.0), "load": draw(5, high=1.5),
+    }  # fmt: skip
+    task = {
+        "slack": draw(high=120.0), "local_service": draw(), "service": draw(sns, high=40.0),
+        "sending": draw(sns, high=4.0), "transfer": draw(sns, high=6.0),
+        "back": draw(sns, high=2.1),
+    }  # fmt: skip
+    return before, task
+
+
+def _network(runs=1, seed=0):
+    random = np.random.default_rng(seed)
+    shapes = values.value_shapes(8, 12) | values.chance_shapes(6)
+    return {
+        name: random.normal(0.0, 0.4, (runs, *shape)).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def test_nodes_and_training_see_the_same_values():
+    before, task = _some(runs=2, sns=2)
+    p, places = _network(runs=2), np.array([9.0, 9.0])
+    here, base = values.advantages(p, before, task, places, 1.0)
+    there, other = values.advantages(p, before, task, places, 1.0, jnp)
+    np.testing.assert_allclose(here, there, rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(base, other, rtol=2e-4, atol=2e-5)
+
+
+def test_sns_are_interchangeable():
+    before, task = _some(sns=3)
+    p, places = _network(), np.full(3, 9.0)
+    turned = [2, 0, 1]
+    per_sn = ("remote", "count", "backlog", "evidence", "service", "sending", "transfer", "back")
+
+    def turn(parts):
+        return {k: v[:, :, turned] if k in per_sn else v for k, v in parts.items()}
+
+    one, _ = values.advantages(p, before, task, places, 1.0)
+    other, _ = values.advantages(p, turn(before), turn(task), places, 1.0)
+    np.testing.assert_allclose(one[:, :, [1 + k for k in turned]], other[:, :, 1:], rtol=1e-4)
+    np.testing.assert_allclose(one[:, :, 0], other[:, :, 0], rtol=1e-4)
+
+
+def test_an_advantage_is_the_own_fate_and_the_difference_of_values():
+    before, task = _some()
+    p, places = _network(), np.array([9.0])
+    advantage, rejected = values.advantages(p, before, task, places, 1.0)
+    local0, remote0 = values.inputs_before(before, places, np)
+    local1, remote1 = values.inputs_after(before, task, places, np)
+    load_seen = before["load"]
+    np.testing.assert_allclose(rejected, values.value(p, local0, remote0, load_seen), rtol=1e-5)
+    taken = values.value(p, local1, remote0, load_seen)
+    in_time = values.local_chance(before, task)
+    expected = np.where(in_time, 1.0 + taken - rejected, values.NEVER)
+    np.testing.assert_allclose(advantage[:, :, 0], expected, rtol=1e-4, atol=1e-5)
+    logits = values.chance_logits(p, values.chance_inputs(before, task, places, np))
+    chance = 1.0 / (1.0 + np.exp(-logits[:, :, 0]))
+    sent = values.value(p, local0, remote1, load_seen)
+    expected = 2.0 * chance - 1.0 + sent - rejected
+    hopeful = advantage[:, :, 1] > values.NEVER
+    np.testing.assert_allclose(advantage[:, :, 1][hopeful], expected[hopeful], rtol=1e-3, atol=1e-4)
+
+
+def test_a_task_is_rejected_unless_a_route_is_worth_more():
+    advantage = np.array([[-0.1, -0.2], [0.1, 0.3], [0.2, -9.0]], np.float32)
+    assert gate_then_route(advantage).tolist() == [2, 1, 0]
+
+
+def test_runs_of_any_number_of_worlds_sit_in_their_rows():
+    seats = Seats([0, 1, 1, 0, 1], 2)
+    rows = RNG.normal(size=(3, 4)).astype(np.float32)
+    worlds = np.array([4, 0, 2])
+    spread = seats.spread(worlds, rows)
+    assert spread.shape == (2, 3, 4)
+    np.testing.assert_array_equal(seats.gathered(worlds, spread), rows)
+
+
+def _looked(scenario):
+    worlds = Worlds(scenario, [episode(scenario, 0, 0)], 2)
+    turn = worlds.advance()
+    while not (len(turn.update) and turn.update.time_ms[0] > 500):
+        if len(turn.dispatch):
+            worlds.answer(action=np.ones(len(turn.dispatch), int))
+        if len(turn.update):
+            worlds.answer(send=np.zeros(1), interval_ms=40.0)
+        turn = worlds.advance()
+    return turn.update
+
+
+def test_an_update_is_sent_if_it_is_worth_its_price():
+    scenario = load("shared-sn")
+    seen = _looked(scenario)
+    told = news(KnownNodes(scenario), seen)
+    assert told.shape == (1, NEWS)
+    assert told[0, 1] == pytest.approx(min(seen.sn_state[0, WORK] / 108_000.0, 60.0) / 30.0)
+    assert price(scenario) == pytest.approx(4.0 / 96.0)
+    for worth, sends, interval in ((0.05, True, 10.0), (0.02, False, 10.0), (0.0, False, 40.0)):
+        weights = np.zeros((1, NEWS))
+        weights[0, 0] = worth
+        send, again = NextUpdater(scenario, weights, Seats([0], 1)).decide(seen)
+        assert (bool(send[0]), float(again[0])) == (sends, interval)
+    free = load("shared-sn", ["utility.update_weight=0.0"])
+    weights[0, 0] = 0.001
+    assert NextUpdater(free, weights, Seats([0], 1)).decide(seen)[0][0]

@@ -1,0 +1,150 @@
+"""How `cosmo-next` learns."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cosmo import InputError, load
+from cosmo.control import evaluate, load_controller, method, play
+from cosmo.control.next.sn import NEWS
+from cosmo.learn import session
+from cosmo.learn.next.config import load_next_config
+from cosmo.learn.next.loads import some_load, stepped
+from cosmo.learn.next.returns import baseline, load_terms, returns
+from cosmo.learn.next.trainer import NextTrainer
+from cosmo.learn.next.worth import Worth, earned_after
+from cosmo.learn.trainer import Run
+from cosmo.workload import episode
+
+SHORT = (
+    "episodes=3", "worlds=3", "window_ms=800.0", "en.steps=6", "en.batch=32", "en.hidden=8",
+    "en.joint=8", "en.kept_rounds=2", "sn.from_share=0.3",
+)  # fmt: skip
+
+
+def _runs(*seeds, scenario="shared-sn"):
+    return [Run(load(scenario), seed) for seed in seeds]
+
+
+def _config(*more):
+    return load_next_config("next", [*SHORT, *more])
+
+
+def test_returns_by_hand():
+    sequence = np.array([0, 0, 0, 1, 1])
+    time = np.array([0.0, 10.0, 30.0, 5.0, 10.0])
+    found = np.array([9.0, 2.0, 3.0, 9.0, 1.0], np.float32)
+    left = np.array([0.5, 1.0, 1.5, 0.25, 0.75], np.float32)
+    explores = np.zeros(5, np.bool_)
+    target, known = returns(sequence, time, explores, found, left, 100.0, 0.5)
+    second = np.exp(-0.2) * 3.0  # nothing is known of what follows the last decision
+    first = np.exp(-0.1) * (2.0 + 0.5 * (second - 1.0))
+    np.testing.assert_allclose(target[:2], [first, second], rtol=1e-6)
+    assert target[3] == pytest.approx(np.exp(-0.05))
+    assert known.tolist() == [True, True, False, True, False]
+    explores[1] = True
+    cut, _ = returns(sequence, time, explores, found, left, 100.0, 0.5)
+    assert cut[0] == pytest.approx(np.exp(-0.1) * 2.0)
+
+
+def test_the_baseline_is_the_mean_reward_at_a_load():
+    random = np.random.default_rng(0)
+    seen = random.uniform(0.0, 2.0, (4000, 5)).astype(np.float32)
+    earned = 0.9 - 0.2 * np.maximum(seen[:, 0] - 1.0, 0.0) + random.normal(0.0, 0.1, 4000)
+    weights = baseline(seen, earned)
+    at = np.array([[0.5] * 5, [1.5] * 5], np.float32)
+    np.testing.assert_allclose(load_terms(at, np) @ weights, [0.9, 0.8], atol=0.02)
+
+
+def test_the_worth_of_news_is_found_in_what_is_earned_after():
+    random = np.random.default_rng(0)
+    news = random.normal(size=(60_000, NEWS))
+    share = random.choice([0.1, 0.4], 60_000)
+    send = random.random(60_000) < share
+    true = np.zeros(NEWS)
+    true[[0, 2]] = 0.1, -0.2
+    earned = 3.0 * news[:, 1] + random.normal(0.0, 1.0, 60_000) + send * (news @ true)
+    worth = Worth(1, ridge=20.0)
+    worth.add(0, news, send, share, earned)
+    np.testing.assert_allclose(worth.weights()[0], true, atol=0.05)
+    nobody = Worth(1, ridge=20.0)
+    nobody.add(0, news, np.ones(60_000, np.bool_), np.ones(60_000), earned)
+    assert not nobody.weights().any()
+
+
+def test_what_is_earned_after_a_look_is_of_its_world_and_in_its_horizon():
+    world, time = np.array([0, 1, 0, 0, 1]), np.array([5.0, 6.0, 20.0, 90.0, 30.0])
+    earned = np.array([1.0, 10.0, 2.0, 4.0, 20.0])
+    looks = np.array([0, 0, 1]), np.array([5.0, 6.0, 0.0])
+    assert earned_after(*looks, world, time, earned, 80.0).tolist() == [3.0, 2.0, 30.0]
+    assert earned_after(*looks, world, time, earned, 85.0).tolist() == [3.0, 6.0, 30.0]
+
+
+def test_steps_change_the_rate_and_nothing_else():
+    scenario = load("paper")
+    stepping = stepped(scenario, "deterministic", (100.0, 300.0, 100.0), (3000.0, 6000.0), 0, 7)
+    counts = np.histogram(stepping.tasks.time_ms, [0, 3000, 6000, 10_000])[0]
+    assert counts.tolist() == [299, 900, 400]
+    assert stepping.rate == pytest.approx(159.9)
+    config, random = load_next_config().loads, np.random.default_rng(0)
+    rates = [some_load(scenario, config, random, 0, k).rate for k in range(40)]
+    assert 90 < min(rates) < 150 < 290 < max(rates) < 360
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("next") / "whole"
+    session.train(folder, "cosmo-next", _runs(4, 5), _config())
+    return folder
+
+
+def _agents(folder):
+    with np.load(folder / "agents.npz") as file:
+        return {name: file[name] for name in file.files}
+
+
+def test_an_interrupted_training_ends_as_if_it_had_not_been(trained):
+    trainer = NextTrainer(_runs(4, 5), _config())
+    trainer.train_episode()
+    trainer.train_episode()
+    other = NextTrainer(_runs(4, 5), _config())
+    other.restore({name: value.copy() for name, value in trainer.saved().items()})
+    other.train_episode()
+    for name, value in _agents(trained).items():
+        np.testing.assert_array_equal(other.delivered()[name], value, err_msg=name)
+
+
+def test_a_run_is_the_same_alone_and_in_a_stack(trained):
+    alone = NextTrainer(_runs(5), _config())
+    for _ in range(3):
+        alone.train_episode()
+    stacked = _agents(trained)
+    for name, value in alone.delivered().items():
+        np.testing.assert_allclose(value[0], stacked[name][1], rtol=2e-3, atol=2e-4, err_msg=name)
+
+
+def test_trained_agents_act_on_any_load_and_topology(trained):
+    controller = load_controller(trained)
+    assert (controller.method, controller.seeds) == ("cosmo-next", (4, 5))
+    window = ["episode.window_ms=1200.0", "episode.warmup_ms=200.0"]
+    for name in ("paper", "campus", "fading-backhaul"):
+        scenario = load(name, ["workload.rate=150", "workload.arrivals=bursty", *window])
+        found = evaluate(controller, 1, [scenario] * 2)
+        assert all(0.2 < each.metrics["success_rate"].mean <= 1.0 for each in found)
+    scenario = load("shared-sn", window)
+    [one, *_] = play(
+        scenario, method(f"cosmo-next:checkpoint={trained}"), [episode(scenario, 5, 0)], 5
+    )
+    other = evaluate(controller, 1, [scenario] * 2)[1].outcomes[0]
+    np.testing.assert_array_equal(one.action, other.action)
+
+
+def test_what_cannot_be_trained_is_refused(trained):
+    mixed = [Run(load("paper", ["workload.rate=120"]), 0), Run(load("paper"), 1)]
+    with pytest.raises(InputError, match="trained on one scenario"):
+        NextTrainer(mixed, _config())
+    with pytest.raises(InputError, match="was started with"):
+        session.train(trained, "cosmo-next", _runs(4, 5), _config("en.batch=16"), resume=True)
+    told = json.loads((trained / "training.json").read_text())
+    assert told["training"]["en"]["failure"] == 1.0
