@@ -59,4 +59,4 @@ class LearnedNext(Method):
     def updater(self, setting: Setting) -> Updater:
         """The SNs."""
         seats = self.agents.seats(len(setting.episodes))
-        return NextUpdater(setting.scenario, self.agents.sn["worth"], seats)
+        return NextUpdater(setting.scenario, self.agents.sn, seats)

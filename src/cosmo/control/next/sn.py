@@ -6,6 +6,8 @@ price is the scenario's: the cost of a message against the value of a task. The 
 message has the cheaper it is; this one carries two, outstanding work and free storage.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,14 +60,19 @@ def price(scenario: Scenario) -> float:
 class NextUpdater:
     """Weighs its news."""
 
-    def __init__(self, scenario: Scenario, worth: NDArray[np.floating], seats: Seats) -> None:
+    def __init__(
+        self, scenario: Scenario, layers: Mapping[str, NDArray[np.floating]], seats: Seats
+    ) -> None:
         self._nodes, self._price = KnownNodes(scenario), price(scenario)
-        self._worth, self._seats = worth.astype(np.float64), seats
+        self._worth, self._doubt = layers["worth"], layers["doubt"]
+        self._seats = seats
 
     def worth(self, observed: UpdateObservation) -> Floats:
-        """Of an update by each SN now, in successful tasks."""
-        weights = self._worth[self._seats.run[observed.world]]
-        found: Floats = (news(self._nodes, observed) * weights).sum(axis=1)
+        """Of an update by each SN now, in successful tasks: at least that, beyond doubt."""
+        run, told = self._seats.run[observed.world], news(self._nodes, observed)
+        expected = (told * self._worth[run]).sum(axis=1)
+        doubt = np.linalg.norm((told[:, None, :] @ self._doubt[run])[:, 0], axis=1)
+        found: Floats = expected - doubt
         return found
 
     def decide(self, observed: UpdateObservation) -> tuple[NDArray[np.bool_], Floats]:

@@ -56,7 +56,8 @@ class NextSnConfig(_Part):
     look_ms: Positive
     send_shares: Annotated[tuple[Share, ...], Field(min_length=1)]  # of looks; drawn for each world
     from_share: Share  # learns from this share of the rounds on, when ENs know what to make of it
-    ridge: NotNegative
+    ridge: Positive
+    confidence: NotNegative  # standard errors by which an update must be worth its price
 
 
 class NextConfig(_Part):

@@ -46,14 +46,15 @@ class Experience:
         self._routes = 1 + scenario.sn.count
         self._en_rows: list[Arrays] = []
         self._sn_rows: list[Arrays] = []
-        # Draws of a world do not depend on who else is played with it.
-        most = max(len(each.tasks) for each in episodes)
-        self._draws = np.stack(
-            [each.random((most, 2 + self._routes), np.float32) for each in chances.random]
-        )
+        # Draws of a world do not depend on who else is played with it: looks are as many in all
+        # worlds, and come first.
         looks = int(max(each.window_ms for each in episodes) / (0.5 * chances.look_ms)) + 8
         self._looks = np.stack(
             [each.random((looks * scenario.sn.count, 2), np.float32) for each in chances.random]
+        )
+        most = max(len(each.tasks) for each in episodes)
+        self._draws = np.stack(
+            [each.random((most, 2 + self._routes), np.float32) for each in chances.random]
         )
         self._looked = np.zeros(len(episodes), np.int64)
 

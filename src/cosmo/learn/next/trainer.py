@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.control.controller import named_layers
 from cosmo.control.next.agents import NextAgents
 from cosmo.control.next.books import Books
 from cosmo.control.next.en import NextDispatcher
@@ -54,7 +55,7 @@ class NextTrainer:
         terms = load_terms(np.zeros((1, 5)), np).shape[1]
         self._baseline = np.zeros((len(runs), terms), np.float32)
         self._kept: list[Arrays] = []
-        self._worth = Worth(len(runs), config.sn.ridge)
+        self._worth = Worth(len(runs), config.sn.ridge, config.sn.confidence)
         self.episode = 0
 
     def pretrain(self) -> None:
@@ -63,7 +64,8 @@ class NextTrainer:
     def agents(self) -> NextAgents:
         """Every run's agents as they are now: averaged weights act."""
         en = {name: np.asarray(value) for name, value in self._state["average"].items()}
-        return NextAgents(en, {"worth": self._worth.weights()}, self.config.en.failure)
+        sn = {"worth": self._worth.weights(), "doubt": self._worth.doubt()}
+        return NextAgents(en, sn, self.config.en.failure)
 
     def train_episode(self) -> list[Curve]:
         """One round of every run."""
@@ -212,8 +214,7 @@ class NextTrainer:
     def delivered(self) -> Arrays:
         """What is written for `cosmo.control`."""
         agents = self.agents()
-        found = {f"en/{name}": np.ascontiguousarray(value) for name, value in agents.en.items()}
-        return found | {"sn/worth": agents.sn["worth"]}
+        return named_layers("en", agents.en) | named_layers("sn", agents.sn)
 
     def saved(self) -> Arrays:
         """All that a resumed training needs, as plain arrays."""
@@ -222,6 +223,7 @@ class NextTrainer:
             "baseline": self._baseline,
             "worth/square": self._worth.square,
             "worth/cross": self._worth.cross,
+            "worth/noise": self._worth.noise,
             "count": np.asarray(self._state["count"]),
         }
         for part in ("p", "average", "first", "second"):
@@ -235,6 +237,7 @@ class NextTrainer:
         self.episode = int(kept["episode"])
         self._baseline = kept["baseline"]
         self._worth.square, self._worth.cross = kept["worth/square"], kept["worth/cross"]
+        self._worth.noise = kept["worth/noise"]
         self._state["count"] = kept["count"]
         for part in ("p", "average", "first", "second"):
             self._state[part] = {name: kept[f"{part}/{name}"] for name in self._state[part]}

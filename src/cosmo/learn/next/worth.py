@@ -7,7 +7,9 @@ horizon after a look, n the news and s whether it was sent, the weights w minimi
     Σ (Y − Ŷ(n) − (s − e)·w·n)² + ridge·|w|²
 
 Ŷ is a linear regression on n. What is earned is counted relative to what the training-only oracle
-would have taken (R15), which removes most of the noise of the workload.
+would have taken (R15), which removes most of the noise of the workload. The same experiment tells
+how far w can be trusted: an SN sends only if its news is worth the price beyond doubt, which is
+`confidence` standard errors of w·n.
 """
 
 import numpy as np
@@ -21,9 +23,10 @@ Floats = NDArray[np.float64]
 class Worth:
     """Gathers the evidence of all rounds, for every run."""
 
-    def __init__(self, runs: int, ridge: float) -> None:
-        self._ridge = ridge
+    def __init__(self, runs: int, ridge: float, confidence: float) -> None:
+        self._ridge, self._confidence = ridge, confidence
         self.square, self.cross = np.zeros((runs, NEWS, NEWS)), np.zeros((runs, NEWS))
+        self.noise = np.zeros((runs, 2))  # sum of squares, and of how many
 
     def add(
         self,
@@ -41,13 +44,21 @@ class Worth:
         treated = (send - share)[:, None] * news
         self.square[run] += treated.T @ treated
         self.cross[run] += treated.T @ rest
+        self.noise[run] += (rest**2).sum(), len(rest)
+
+    def _inverse(self) -> Floats:
+        return np.asarray(np.linalg.inv(self.square + self._ridge * np.eye(NEWS)), np.float64)
 
     def weights(self) -> NDArray[np.float32]:
         """[run, NEWS]."""
-        ridge = self._ridge * np.eye(NEWS)
-        return np.linalg.solve(self.square + ridge, self.cross[..., None])[..., 0].astype(
-            np.float32
-        )
+        return (self._inverse() @ self.cross[..., None])[..., 0].astype(np.float32)
+
+    def doubt(self) -> NDArray[np.float32]:
+        """[run, NEWS, NEWS]: L, so that |n·L| is how far w·n may be off."""
+        squares, count = self.noise[:, 0], np.maximum(self.noise[:, 1], 1.0)
+        deviation = np.where(self.noise[:, 1] > 0, np.sqrt(squares / count), 1.0)
+        root = np.linalg.cholesky(self._inverse())
+        return (self._confidence * deviation[:, None, None] * root).astype(np.float32)
 
 
 def earned_after(

@@ -65,10 +65,14 @@ def test_the_worth_of_news_is_found_in_what_is_earned_after():
     true = np.zeros(NEWS)
     true[[0, 2]] = 0.1, -0.2
     earned = 3.0 * news[:, 1] + random.normal(0.0, 1.0, 60_000) + send * (news @ true)
-    worth = Worth(1, ridge=20.0)
+    worth = Worth(1, ridge=20.0, confidence=2.0)
     worth.add(0, news, send, share, earned)
     np.testing.assert_allclose(worth.weights()[0], true, atol=0.05)
-    nobody = Worth(1, ridge=20.0)
+    doubt = np.linalg.norm(news[:1000] @ worth.doubt()[0], axis=1)
+    error = np.abs(news[:1000] @ (worth.weights()[0] - true))
+    assert (error <= doubt).mean() > 0.8
+    assert doubt.mean() < 0.2
+    nobody = Worth(1, ridge=20.0, confidence=2.0)
     nobody.add(0, news, np.ones(60_000, np.bool_), np.ones(60_000), earned)
     assert not nobody.weights().any()
 

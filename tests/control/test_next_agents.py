@@ -177,10 +177,14 @@ def test_an_update_is_sent_if_it_is_worth_its_price():
     assert told[0, 1] == pytest.approx(min(seen.sn_state[0, WORK] / 108_000.0, 60.0) / 30.0)
     assert price(scenario) == pytest.approx(4.0 / 96.0)
     for worth, sends, interval in ((0.05, True, 10.0), (0.02, False, 10.0), (0.0, False, 40.0)):
-        weights = np.zeros((1, NEWS))
-        weights[0, 0] = worth
-        send, again = NextUpdater(scenario, weights, Seats([0], 1)).decide(seen)
+        send, again = _updater(scenario, worth).decide(seen)
         assert (bool(send[0]), float(again[0])) == (sends, interval)
+    assert not _updater(scenario, 0.05, doubt=0.02).decide(seen)[0][0]
     free = load("shared-sn", ["utility.update_weight=0.0"])
-    weights[0, 0] = 0.001
-    assert NextUpdater(free, weights, Seats([0], 1)).decide(seen)[0][0]
+    assert _updater(free, 0.001).decide(seen)[0][0]
+
+
+def _updater(scenario, worth, doubt=0.0):
+    layers = {"worth": np.zeros((1, NEWS)), "doubt": np.zeros((1, NEWS, NEWS))}
+    layers["worth"][0, 0], layers["doubt"][0, 0, 0] = worth, doubt
+    return NextUpdater(scenario, layers, Seats([0], 1))
