@@ -28,6 +28,9 @@ SHORT_TRAINING = [
 ]  # fmt: skip
 
 
+SHORT_NEXT = ["episodes=2", "worlds=2", "window_ms=800.0", "en.steps=4", "en.batch=32"]
+
+
 def _cheaper(arguments):
     """The same command on shorter episodes, with less training and fewer methods."""
     if "--episodes" in arguments:
@@ -38,7 +41,8 @@ def _cheaper(arguments):
     if arguments[0] == "simulate" and "ns3" in arguments:
         arguments += [part for item in SHORT_WORLD for part in ("--set", item)]
     if arguments[0] in ("run", "train"):
-        settings = [*SHORT_WORLD, *(f"training.{item}" for item in SHORT_TRAINING)]
+        short = SHORT_NEXT if "cosmo-next" in arguments else SHORT_TRAINING
+        settings = [*SHORT_WORLD, *(f"training.{item}" for item in short)]
         arguments += [part for item in settings for part in ("--set", item)]
     if arguments[0] == "run":
         arguments += ["--episodes", "1", "--seeds", "0"]

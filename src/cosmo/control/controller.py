@@ -66,7 +66,7 @@ def load_controller(folder: str | Path) -> Controller:
             layers[part][layer] = value
     agents: Agents | NextAgents
     if told["method"] == "cosmo-next":
-        agents = NextAgents(layers["en"], layers["sn"], how["en"]["failure"])
+        agents = NextAgents(layers["en"], layers["sn"], how["en"]["failure"], how["en"]["evidence"])
     else:
         agents = _paper_agents(layers, how)
     return Controller(

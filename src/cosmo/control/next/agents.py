@@ -21,6 +21,7 @@ class NextAgents:
     en: Layers
     sn: Layers
     failure: float  # κ: what a failure costs, in successful tasks
+    evidence: bool  # whether ENs learn of others from results and statuses
     runs: tuple[int, ...] | None = None  # of each world; None: run k acts in world k
 
     @property
@@ -54,7 +55,7 @@ class LearnedNext(Method):
         """The ENs."""
         agents = self.agents
         seats = agents.seats(len(setting.episodes))
-        return NextDispatcher(setting.scenario, agents.en, seats, agents.failure)
+        return NextDispatcher(setting.scenario, agents.en, seats, agents.failure, agents.evidence)
 
     def updater(self, setting: Setting) -> Updater:
         """The SNs."""

@@ -43,7 +43,8 @@ class Seen:
 class Books:
     """Of every EN in a batch of worlds."""
 
-    def __init__(self, scenario: Scenario, worlds: int) -> None:
+    def __init__(self, scenario: Scenario, worlds: int, evidence: bool = True) -> None:
+        self._evidence = evidence  # False, for comparison: what others do is ignored
         nodes = self.nodes = KnownNodes(scenario)
         ens, sns = scenario.en.count, scenario.sn.count
         floor = scenario.storage.reservation_floor_bytes
@@ -74,7 +75,7 @@ class Books:
     def observe(self, settled: Settled) -> None:
         """Results that have come back, and refusals."""
         offloaded = (settled.action >= 1) & (settled.action <= self.sn_places.size)
-        if not offloaded.any():
+        if not (self._evidence and offloaded.any()):
             return
         time, sn = settled.time_ms[offloaded], settled.action[offloaded] - 1
         place = settled.world[offloaded], settled.en[offloaded], sn
@@ -94,6 +95,11 @@ class Books:
             own = (self._open[there] & (self._arrival[there] <= time[refused, None])).sum(axis=1)
             self._others[there] = self.sn_places[sn[refused]] - own
             self._others_ms[there] = time[refused]
+            # It never takes the time that was booked for it; what was booked behind it moves up.
+            last = self._free[there] == self._finish[at][refused, None]
+            slots = self.nodes.sn_slots[sn[refused]]
+            share = np.where(last.any(axis=1)[:, None], last, 1.0 / slots[:, None])
+            np.subtract.at(self._free, there, share * service[refused, None])
         back = ~refused
         if back.any():
             finished = time[back] - self.nodes.result_ms[place[1][back], sn[back]]
@@ -105,8 +111,9 @@ class Books:
         """Take in what the observation brings, and say what is known."""
         place, now = (tasks.world, tasks.en), tasks.time_ms
         load = self.load.see(tasks)
-        self._take_status(tasks)
-        self._take_overdue(tasks)
+        if self._evidence:
+            self._take_status(tasks)
+            self._take_overdue(tasks)
         left = np.maximum(self._local_free[place] - now[:, None], 0.0)
         free = np.maximum(self._free[place] - now[:, None, None], 0.0)
         there = self._open[place] & (self._finish[place] > now[:, None, None])

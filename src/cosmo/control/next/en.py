@@ -29,10 +29,17 @@ class Considered:
 class NextDispatcher:
     """Greedy ENs."""
 
-    def __init__(self, scenario: Scenario, layers: Layers, seats: Seats, failure: float) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        layers: Layers,
+        seats: Seats,
+        failure: float,
+        evidence: bool = True,
+    ) -> None:
         self.layers, self.failure = layers, failure
         self._seats = seats
-        self.books = Books(scenario, seats.worlds)
+        self.books = Books(scenario, seats.worlds, evidence)
 
     def observe(self, settled: Settled) -> None:
         """Results and refusals are evidence."""

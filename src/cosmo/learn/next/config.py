@@ -36,6 +36,7 @@ class NextEnConfig(_Part):
     hidden: Count
     joint: Count
     chance_hidden: Count
+    evidence: bool  # False, for comparison: ENs ignore what results and statuses tell of others
     failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
     horizon_ms: Positive  # of the discount over elapsed time
     trace: Share  # λ

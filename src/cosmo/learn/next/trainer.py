@@ -65,7 +65,7 @@ class NextTrainer:
         """Every run's agents as they are now: averaged weights act."""
         en = {name: np.asarray(value) for name, value in self._state["average"].items()}
         sn = {"worth": self._worth.weights(), "doubt": self._worth.doubt()}
-        return NextAgents(en, sn, self.config.en.failure)
+        return NextAgents(en, sn, self.config.en.failure, self.config.en.evidence)
 
     def train_episode(self) -> list[Curve]:
         """One round of every run."""
@@ -92,7 +92,11 @@ class NextTrainer:
                 random.append(stream(run.seed, Purpose.DISPATCHER, first + world))
             shares.append(draw.choice(config.sn.send_shares, config.worlds))
         dispatcher = NextDispatcher(
-            self._scenario, self.agents().en, self._seats, config.en.failure
+            self._scenario,
+            self.agents().en,
+            self._seats,
+            config.en.failure,
+            config.en.evidence,
         )
         chances = Chances(random, config.en.exploration, np.concatenate(shares), config.sn.look_ms)
         return Experience(self._scenario, episodes, dispatcher, chances)
