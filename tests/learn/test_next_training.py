@@ -15,6 +15,7 @@ from cosmo.learn.next.returns import baseline, load_terms, returns
 from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.trainer import Run
+from cosmo.scenario import changed
 from cosmo.workload import episode
 
 SHORT = (
@@ -152,3 +153,9 @@ def test_what_cannot_be_trained_is_refused(trained):
         session.train(trained, "cosmo-next", _runs(4, 5), _config("en.batch=16"), resume=True)
     told = json.loads((trained / "training.json").read_text())
     assert told["training"]["en"]["failure"] == 1.0
+
+
+def test_it_is_trained_on_the_embedded_engine():
+    runs = [Run(changed(run.scenario, ["engine=ns3"]), run.seed) for run in _runs(4)]
+    with pytest.raises(InputError, match="engine = 'ns3': cosmo-next is trained on many worlds"):
+        NextTrainer(runs, _config())

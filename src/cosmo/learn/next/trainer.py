@@ -35,6 +35,11 @@ class NextTrainer:
         first = runs[0].scenario
         if any(run.scenario != first for run in runs):
             raise InputError("runs of cosmo-next are trained on one scenario, for all its loads")
+        if first.engine != "embedded":
+            raise InputError(
+                f"engine = {first.engine!r}: cosmo-next is trained on many worlds at once, which"
+                " only the engine embedded has; evaluate it on others"
+            )
         self.runs, self.config = tuple(runs), config
         episode = first.episode.model_copy(update={"window_ms": config.window_ms, "warmup_ms": 0.0})
         self._scenario = first.model_copy(update={"episode": episode})
