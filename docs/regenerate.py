@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,65 @@ def transfer(summary: polars.DataFrame) -> str:
     return tables.markdown(("arrivals", "tasks/s", *names), rows)
 
 
+def parts(metrics: polars.DataFrame) -> str:
+    """What `cosmo-next` loses without its parts."""
+    names = {
+        "paper": (
+            ("cosmo-next paper-short", "`cosmo-next`"),
+            ("cosmo-next paper-no-foresight", "without foresight (`en.horizon_ms=1`)"),
+            ("self-tracking", "`self-tracking`"),
+        ),
+        "shared-sn": (
+            ("cosmo-next shared-sn-short", "`cosmo-next`"),
+            ("cosmo-next shared-sn-no-evidence", "without evidence (`en.evidence=false`)"),
+            ("self-tracking", "`self-tracking`"),
+        ),
+    }
+    written = []
+    for scenario, rows in names.items():
+        here = metrics.filter(polars.col("seed") < 3, scenario=scenario, arrivals="poisson")
+        interest = load_scenario(scenario).workload.rates_of_interest
+        summary = summarise(here.filter(polars.col("rate").is_in(interest)))
+        rates = sorted(summary["rate"].unique())
+        body = []
+        for name, title in rows:
+            point = summary.filter(method=name)
+            success = point.filter(metric="success_rate").sort("rate")["mean"]
+            failed = point.filter(metric="fp_rate").sort("rate")["mean"]
+            middle = failed[rates.index(160.0)]
+            body.append((title, *(f"{value:.3f}" for value in success), f"{middle:.3f}"))
+        header = (f"`{scenario}`", *(f"{rate:g}" for rate in rates), "failed at 160")
+        written.append(tables.markdown(header, body))
+    return "\n\n".join(written)
+
+
+def past_the_paper(metrics: polars.DataFrame) -> dict[str, str]:
+    """Tables of `cosmo-next`, which docs/measure_next.py has measured."""
+    whole = polars.col("method").is_in(["cosmo-next paper", "cosmo-next shared-sn"])
+    named = metrics.filter(whole | ~polars.col("method").str.starts_with("cosmo-next "))
+    plain = polars.col("method").str.replace("^cosmo-next .*", "cosmo-next")
+    summary = summarise(named.with_columns(plain))
+    known = load_scenario().workload.rates_of_interest
+    paper = summary.filter(scenario="paper")
+    trained = paper.filter(polars.col("rate").is_in(known), polars.col("arrivals") != "bursty")
+    other = paper.filter(~polars.col("rate").is_in(known) | (polars.col("arrivals") == "bursty"))
+    both = ("deterministic", "poisson")
+
+    def shown(where: polars.DataFrame, processes: Sequence[str], metrics: Any) -> str:
+        return "\n\n".join(
+            f"{title}, {process}:\n\n{tables.comparison(where, process, metric, digits)}"
+            for metric, title, digits in metrics
+            for process in processes
+        )
+
+    return {
+        "parts": parts(metrics),
+        "paper": shown(trained, both, SHOWN[:3]),
+        "unseen": shown(other, (*both, "bursty", "steps"), SHOWN[:1]),
+        "shared-sn": shown(summary.filter(scenario="shared-sn"), both, SHOWN[:3]),
+    }
+
+
 def calibration(told: dict[str, Any]) -> str:
     """What `cosmo calibrate access` found."""
     rows = []
@@ -277,6 +337,7 @@ def main() -> None:
             "calibration": calibration(json.loads((DATA / f"{CALIBRATION}.json").read_text())),
         },
     )
+    write("next.md", past_the_paper(polars.read_parquet(DATA / "next" / METRICS_FILE)))
     limits = bounds(load(DATA / "baselines-shared-sn").plan)
     figures.metric_figure(
         summaries["baselines-shared-sn"],
