@@ -135,15 +135,17 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
     ues, count = int(fixed.settings["ues"][0]), len(episodes)
     own = np.array([len(episode.tasks) for episode in episodes])
     other = np.array([len(episode.background) for episode in episodes])
-    end = np.cumsum(own + other)
+    room = own + other + (own + other) // 8 + 64  # the next episode there may be a little longer
+    start = np.cumsum(room) - room
 
     worlds = np.zeros(count, WORLD)
-    worlds["first_task"] = worlds["next_task"] = end - own - other
-    worlds["end_task"] = worlds["next_background"] = end - other
-    worlds["end_background"] = end
+    worlds["first_task"] = worlds["next_task"] = start
+    worlds["end_task"] = worlds["next_background"] = start + own
+    worlds["end_background"] = start + own + other
+    worlds["end_room"] = start + room
     worlds["waits_for"] = RUNNING
     worlds["random"] = [episode.message_seed for episode in episodes]
-    tasks = _aligned(int(end[-1]), TASK)
+    tasks = _aligned(int(room.sum()), TASK)
     for world, episode in zip(worlds, episodes, strict=True):
         _fill_tasks(tasks[world["first_task"] : world["end_background"]], episode, ens)
 
@@ -192,20 +194,22 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
 def restarted(fixed: Constants, state: State, world: int, episode: Episode, updates: bool) -> State:
     """The batch with one world at the start of another episode.
 
-    Its tasks take the place of the old ones if they fit, else a place at the end of the table.
+    Its tasks take the place of the old ones if they fit, else a place at the end of the table,
+    which costs a copy of all and is rare.
     """
     fresh = initial_state(fixed, [episode], updates)
     old, new = state.worlds[world], fresh.worlds[0].copy()
-    count, tasks = len(fresh.tasks), state.tasks
-    place = int(old["first_task"])
-    if count > int(old["end_background"]) - place:
-        place = len(tasks)
-        more = _aligned(place + count + count // 4, TASK)
+    count, tasks = int(new["end_background"]), state.tasks
+    place, end = int(old["first_task"]), int(old["end_room"])
+    if count > end - place:
+        place, end = len(tasks), len(tasks) + len(fresh.tasks)
+        more = _aligned(end, TASK)
         more[:place] = tasks
         tasks = more
     for name in ("first_task", "next_task", "end_task", "next_background", "end_background"):
         new[name] += place
-    tasks[place : place + count] = fresh.tasks
+    new["end_room"] = end
+    tasks[place : place + count] = fresh.tasks[:count]
     state.worlds[world] = new
     for name in ("nodes", "slots", "channel_free", "ues", "links", "services", "caches"):
         getattr(state, name)[world] = getattr(fresh, name)[0]

@@ -32,6 +32,7 @@ WORLD = np.dtype(
         ("end_task", "i8"),
         ("next_background", "i8"),  # … and then the background tasks, both in order of time
         ("end_background", "i8"),
+        ("end_room", "i8"),  # further rows are its own as well: another episode may need them
         ("events", "i4"),  # size of the event heap
         ("waits_for", "i4"),
         ("subject", "i4"),  # the task or SN that the pending decision is about
