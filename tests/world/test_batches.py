@@ -285,3 +285,19 @@ def test_a_restarted_world_plays_like_a_new_one():
     running = Worlds(scenario, first, status_dimensions=4)
     with pytest.raises(ValueError, match="is not over"):
         running.restart(0, second[0])
+
+
+def test_another_episode_takes_the_place_of_the_old_one():
+    """Copying the table of all tasks at every restart would cost more than the episodes do."""
+    scenario = load("paper", ["episode.window_ms=1500", "episode.warmup_ms=0"])
+    episodes = [episode(scenario, seed, 0) for seed in range(4)]
+    worlds = Worlds(scenario, episodes, status_dimensions=2)
+    _random_play(worlds, "")
+    table = worlds._state.tasks
+    for number in range(1, 6):
+        following = episode(scenario, 0, number)
+        worlds.restart(0, following)
+        [alone] = _random_play(Worlds(scenario, [following], status_dimensions=2), "")
+        again = _random_play(worlds, "")
+        np.testing.assert_array_equal(again[0].outcome, alone.outcome)
+        assert worlds._state.tasks is table
