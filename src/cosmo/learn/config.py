@@ -15,11 +15,13 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A group of fields: unknown ones are refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class EncoderConfig(_Part):
+class EncoderConfig(Part):
     """The semantic encoder and its pretraining."""
 
     semantic: bool  # False: the SN sends its state as it is
@@ -32,7 +34,7 @@ class EncoderConfig(_Part):
     head_hidden: Count
 
 
-class ExplorationConfig(_Part):
+class ExplorationConfig(Part):
     """Linear decay of ε over an agent's own steps (R24)."""
 
     start: Share
@@ -40,7 +42,7 @@ class ExplorationConfig(_Part):
     steps: Count
 
 
-class AuxiliaryConfig(_Part):
+class AuxiliaryConfig(Part):
     """Weights and widths of the training-only losses (R23)."""
 
     enabled: bool
@@ -52,7 +54,7 @@ class AuxiliaryConfig(_Part):
     boundary_width: NotNegative
 
 
-class EnConfig(_Part):
+class EnConfig(Part):
     """The EN agent."""
 
     branch: Count
@@ -67,7 +69,7 @@ class EnConfig(_Part):
     auxiliary: AuxiliaryConfig
 
 
-class SnConfig(_Part):
+class SnConfig(Part):
     """The SN agent."""
 
     projection: Count
@@ -91,7 +93,7 @@ class SnConfig(_Part):
         return len(self.intervals_ms) * (2 if self.may_skip else 1)
 
 
-class TrainingConfig(_Part):
+class TrainingConfig(Part):
     """All of it."""
 
     episodes: Count

@@ -4,21 +4,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from cosmo.documents import Documents
-
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Count = Annotated[int, Field(strict=True, ge=1)]
+from cosmo.learn.config import Count, NotNegative, Part, Positive, Share
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LoadsConfig(_Part):
+class LoadsConfig(Part):
     """What the worlds of training are fed: rates uniform between the scenario's lowest rate of
     interest times `below` and its highest times `above`; processes in equal shares.
     """
@@ -30,7 +22,7 @@ class LoadsConfig(_Part):
     ]
 
 
-class NextEnConfig(_Part):
+class NextEnConfig(Part):
     """The EN: chances and values."""
 
     hidden: Count
@@ -50,7 +42,7 @@ class NextEnConfig(_Part):
     averaging: Share  # of the weights that act, a step
 
 
-class NextSnConfig(_Part):
+class NextSnConfig(Part):
     """The SN: what an update is worth."""
 
     horizon_ms: Positive  # for how long an update makes a difference
@@ -61,7 +53,7 @@ class NextSnConfig(_Part):
     confidence: NotNegative  # standard errors by which an update must be worth its price
 
 
-class NextConfig(_Part):
+class NextConfig(Part):
     """All of it."""
 
     episodes: Count

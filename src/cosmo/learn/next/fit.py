@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from cosmo.control.next import values
 from cosmo.learn.next.returns import load_terms
@@ -48,48 +49,47 @@ def judged(
     }
 
 
-def loss(p: Tree, batch: Tree) -> tuple[Any, Any]:
-    """Of every run: squared error of values plus cross-entropy of chances; [run]."""
+def loss(p: Tree, batch: Tree) -> Any:
+    """Squared error of values plus cross-entropy of chances, summed over runs."""
     error = values.value(p, batch["local"], batch["remote"], batch["load"], jnp) - batch["target"]
     logits = values.chance_logits(p, batch["chance"], jnp)
     entropy = jnp.logaddexp(0.0, logits) - batch["feasible"] * logits
-    both = 0.5 * (error**2).mean(1), entropy.mean((1, 2))
-    return both[0].sum() + both[1].sum(), both
+    return 0.5 * (error**2).mean(1).sum() + entropy.mean((1, 2)).sum()
 
 
-@functools.partial(jax.jit, static_argnames=("steps", "batch"))
+def _chain(clip: float) -> optax.GradientTransformation:
+    """Adam behind a clip of the gradient's norm; the rate, which falls, is applied outside."""
+    return optax.chain(optax.clip_by_global_norm(clip), optax.scale_by_adam())
+
+
+def started(p: Tree, clip: float) -> Tree:
+    """A fit that has not made a step: parameters, their slow average, and the optimizer's state."""
+    return {"p": p, "average": p, "optimizer": jax.vmap(_chain(clip).init)(p)}
+
+
+@functools.partial(jax.jit, static_argnames=("clip", "steps", "batch"))
 def fitted(
     state: Tree,
     data: Tree,
     number: Any,
     rate: Any,
     averaging: Any,
-    clip: Any,
+    clip: float,
     steps: int,
     batch: int,
-) -> tuple[Tree, Any, Any]:
-    """`steps` of Adam on every run at once; `state` has p, its average, and the moments."""
-    rows = data["target"].shape[1]
+) -> Tree:
+    """So many steps on every run at once; `number` says which samples they take."""
+    rows, chain = data["target"].shape[1], _chain(clip)
 
-    def step(state: Tree, key: Any) -> tuple[Tree, Any]:
+    def step(state: Tree, key: Any) -> tuple[Tree, None]:
         chosen = jax.random.randint(key, (batch,), 0, rows)  # the same for all runs
         part = {name: value[:, chosen] for name, value in data.items()}
-        gradient, both = jax.grad(loss, has_aux=True)(state["p"], part)
-        square = sum((g**2).sum(tuple(range(1, g.ndim))) for g in gradient.values())
-        scale = jnp.minimum(1.0, clip / jnp.sqrt(square + 1e-12))
-        count = state["count"] + 1.0
-        new: Tree = {"p": {}, "average": {}, "first": {}, "second": {}, "count": count}
-        for name, g in gradient.items():
-            g = g * scale.reshape(-1, *(1,) * (g.ndim - 1))
-            first = 0.9 * state["first"][name] + 0.1 * g
-            second = 0.999 * state["second"][name] + 0.001 * g * g
-            move = first / (1.0 - 0.9**count) / (jnp.sqrt(second / (1.0 - 0.999**count)) + 1e-8)
-            p = state["p"][name] - rate * move
-            average = state["average"][name]
-            new["p"][name], new["first"][name], new["second"][name] = p, first, second
-            new["average"][name] = average + averaging * (p - average)
-        return new, both
+        gradient = jax.grad(loss)(state["p"], part)
+        move, optimizer = jax.vmap(chain.update)(gradient, state["optimizer"])
+        p = jax.tree.map(lambda old, by: old - rate * by, state["p"], move)
+        average = jax.tree.map(lambda old, new: old + averaging * (new - old), state["average"], p)
+        return {"p": p, "average": average, "optimizer": optimizer}, None
 
     keys = jax.random.split(jax.random.PRNGKey(number), steps)
-    state, both = jax.lax.scan(step, state, keys)
-    return state, both[0].mean(0), both[1].mean(0)
+    found: Tree = jax.lax.scan(step, state, keys)[0]
+    return found

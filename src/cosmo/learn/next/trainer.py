@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,14 +50,7 @@ class NextTrainer:
         shapes = value_shapes(en.hidden, en.joint) | chance_shapes(en.chance_hidden)
         start = [_initial(shapes, stream(run.seed, Purpose.NETWORKS, 0)) for run in runs]
         p = {name: np.stack([each[name] for each in start]) for name in shapes}
-        zeros = {name: np.zeros_like(value) for name, value in p.items()}
-        self._state: dict[str, Any] = {
-            "p": p,
-            "average": dict(p),
-            "first": zeros,
-            "second": dict(zeros),
-            "count": np.float32(0.0),
-        }
+        self._fit: Any = fit.started(p, en.gradient_clip)
         terms = load_terms(np.zeros((1, 5)), np).shape[1]
         self._baseline = np.zeros((len(runs), terms), np.float32)
         self._kept: list[Arrays] = []
@@ -68,7 +62,7 @@ class NextTrainer:
 
     def agents(self) -> NextAgents:
         """Every run's agents as they are now: averaged weights act."""
-        en = {name: np.asarray(value) for name, value in self._state["average"].items()}
+        en = {name: np.asarray(value) for name, value in self._fit["average"].items()}
         sn = {"worth": self._worth.weights(), "doubt": self._worth.doubt()}
         return NextAgents(en, sn, self.config.en.failure, self.config.en.evidence)
 
@@ -123,7 +117,7 @@ class NextTrainer:
             if "/" in name or name in ("elapsed", "action")
         }
         judged = fit.judged(
-            self._state["average"],
+            self._fit["average"],
             stacked,
             self._places.astype(np.float32),
             self._baseline[:, None],
@@ -161,22 +155,17 @@ class NextTrainer:
         kept = [self._kept[k % len(self._kept)] for k in range(config.kept_rounds)]
         data = {name: np.concatenate([each[name] for each in kept], axis=1) for name in fresh}
         rate = config.learning_rate * min(1.0, 1.5 * (1.0 - number / self.config.episodes) + 0.03)
-        state, _, _ = fit.fitted(
-            self._state,
+        after = fit.fitted(
+            self._fit,
             data,
             number,
             np.float32(rate),
             np.float32(config.averaging),
-            np.float32(config.gradient_clip),
+            config.gradient_clip,
             config.steps,
             config.batch,
         )
-        self._state = {
-            name: {key: np.asarray(layer) for key, layer in value.items()}
-            if isinstance(value, dict)
-            else np.asarray(value)
-            for name, value in state.items()
-        }
+        self._fit = jax.tree.map(np.asarray, after)
 
     def _learn_worth(self, played: Experience, rows: Arrays, earned: NDArray[np.floating]) -> None:
         looks, horizon = played.looks(), self.config.sn.horizon_ms
@@ -233,10 +222,9 @@ class NextTrainer:
             "worth/square": self._worth.square,
             "worth/cross": self._worth.cross,
             "worth/noise": self._worth.noise,
-            "count": np.asarray(self._state["count"]),
         }
-        for part in ("p", "average", "first", "second"):
-            kept |= {f"{part}/{name}": value for name, value in self._state[part].items()}
+        leaves = jax.tree.leaves(self._fit)
+        kept |= {f"fit.{place}": np.asarray(leaf) for place, leaf in enumerate(leaves)}
         for place, rows in enumerate(self._kept):
             kept |= {f"kept{place}/{name}": value for name, value in rows.items()}
         return kept
@@ -247,9 +235,8 @@ class NextTrainer:
         self._baseline = kept["baseline"]
         self._worth.square, self._worth.cross = kept["worth/square"], kept["worth/cross"]
         self._worth.noise = kept["worth/noise"]
-        self._state["count"] = kept["count"]
-        for part in ("p", "average", "first", "second"):
-            self._state[part] = {name: kept[f"{part}/{name}"] for name in self._state[part]}
+        leaves, shape = jax.tree.flatten(self._fit)
+        self._fit = jax.tree.unflatten(shape, [kept[f"fit.{k}"] for k in range(len(leaves))])
         self._kept = []
         for place in range(self.config.en.kept_rounds):
             start = f"kept{place}/"
