@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cosmo.control.learned import Agents
 from cosmo.control.method import Dispatcher, Method, Setting, Updater
 from cosmo.control.next.agents import NextAgents
+from cosmo.control.next.rules import rules_from
 from cosmo.errors import InputError
 from cosmo.files import read_record
 from cosmo.scenario import Scenario, scenario_from
@@ -36,8 +37,8 @@ class Controller:
 
     def check(self, scenario: Scenario) -> None:
         """Refuse a scenario of another shape than the networks know."""
-        if isinstance(self.agents, NextAgents):
-            return  # its weights are shared by all nodes of a kind
+        if self.agents.any_topology:
+            return
         trained = self.scenarios[0].sn.count
         if scenario.sn.count != trained:
             raise InputError(
@@ -66,7 +67,7 @@ def load_controller(folder: str | Path) -> Controller:
             layers[part][layer] = value
     agents: Agents | NextAgents
     if told["method"] == "cosmo-next":
-        agents = NextAgents(layers["en"], layers["sn"], how["en"]["failure"], how["en"]["evidence"])
+        agents = NextAgents(layers["en"], layers["sn"], rules_from(how))
     else:
         agents = _paper_agents(layers, how)
     return Controller(

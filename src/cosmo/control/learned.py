@@ -43,6 +43,8 @@ class Agents:
         """How many runs act side by side."""
         return len(self.sn["project.w"])
 
+    any_topology = False  # an input for each SN
+
     @property
     def dimensions(self) -> int:
         """How many numbers a status carries."""

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from cosmo.control.method import Dispatcher, Method, Setting, Updater
 from cosmo.control.next.en import NextDispatcher
+from cosmo.control.next.rules import NextRules
 from cosmo.control.next.seats import Seats
-from cosmo.control.next.sn import DIMENSIONS, NextUpdater
+from cosmo.control.next.sn import NextUpdater
 
 Layers = Mapping[str, NDArray[np.float32]]
 
@@ -20,14 +21,15 @@ class NextAgents:
 
     en: Layers
     sn: Layers
-    failure: float  # κ: what a failure costs, in successful tasks
-    evidence: bool  # whether ENs learn of others from results and statuses
+    rules: NextRules
     runs: tuple[int, ...] | None = None  # of each world; None: run k acts in world k
+
+    any_topology = True  # weights are shared by all nodes of a kind
 
     @property
     def dimensions(self) -> int:
         """How many numbers a status carries."""
-        return DIMENSIONS
+        return self.rules.dimensions
 
     def of(self, runs: Sequence[int]) -> "NextAgents":
         """These runs' agents, one for each world of a batch."""
@@ -46,18 +48,17 @@ class NextAgents:
 class LearnedNext(Method):
     """Trained agents of `cosmo-next`."""
 
-    carries = DIMENSIONS
-
     def __init__(self, agents: NextAgents) -> None:
         self.agents = agents
+        self.carries = agents.dimensions  # type: ignore[misc]
 
     def dispatcher(self, setting: Setting) -> Dispatcher:
         """The ENs."""
         agents = self.agents
         seats = agents.seats(len(setting.episodes))
-        return NextDispatcher(setting.scenario, agents.en, seats, agents.failure, agents.evidence)
+        return NextDispatcher(setting.scenario, agents.en, seats, agents.rules)
 
     def updater(self, setting: Setting) -> Updater:
         """The SNs."""
         seats = self.agents.seats(len(setting.episodes))
-        return NextUpdater(setting.scenario, self.agents.sn, seats)
+        return NextUpdater(setting.scenario, self.agents.sn, seats, self.agents.dimensions)

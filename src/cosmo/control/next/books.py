@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from cosmo.control.dispatchers.nodes import KnownNodes
 from cosmo.control.next.load import Load
+from cosmo.control.next.rules import NextRules
 from cosmo.scenario import Scenario, per_node
-from cosmo.world import STORAGE, WORK, DispatchObservation, Settled
+from cosmo.world import IDLE, STORAGE, WORK, DispatchObservation, Settled
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,6 +31,7 @@ _OUTSTANDING = 32  # offloads remembered per EN and SN; the oldest make way
 _EXACT_MS = 0.3  # deviations from the books below this say nothing about others
 _SURPRISE_MS = 200.0  # for how long surprises count
 _LONG_AGO = -1e9
+_ALL = NextRules()
 
 
 @dataclass(slots=True)
@@ -43,8 +45,8 @@ class Seen:
 class Books:
     """Of every EN in a batch of worlds."""
 
-    def __init__(self, scenario: Scenario, worlds: int, evidence: bool = True) -> None:
-        self._evidence = evidence  # False, for comparison: what others do is ignored
+    def __init__(self, scenario: Scenario, worlds: int, rules: NextRules = _ALL) -> None:
+        self._rules = rules
         nodes = self.nodes = KnownNodes(scenario)
         ens, sns = scenario.en.count, scenario.sn.count
         floor = scenario.storage.reservation_floor_bytes
@@ -75,7 +77,7 @@ class Books:
     def observe(self, settled: Settled) -> None:
         """Results that have come back, and refusals."""
         offloaded = (settled.action >= 1) & (settled.action <= self.sn_places.size)
-        if not (self._evidence and offloaded.any()):
+        if not (self._rules.evidence and offloaded.any()):
             return
         time, sn = settled.time_ms[offloaded], settled.action[offloaded] - 1
         place = settled.world[offloaded], settled.en[offloaded], sn
@@ -111,7 +113,7 @@ class Books:
         """Take in what the observation brings, and say what is known."""
         place, now = (tasks.world, tasks.en), tasks.time_ms
         load = self.load.see(tasks)
-        if self._evidence:
+        if self._rules.evidence:
             self._take_status(tasks)
             self._take_overdue(tasks)
         left = np.maximum(self._local_free[place] - now[:, None], 0.0)
@@ -159,6 +161,8 @@ class Books:
         slot = self._local_free[place].argmin(axis=1)
         start = np.maximum(self._local_free[(*place, slot)], tasks.time_ms[local])
         self._local_free[(*place, slot)] = start + seen.task["local_service"][local]
+        if not self._rules.books:
+            return
         sent = np.flatnonzero((actions > 0) & (actions < tasks.reject))
         sn = actions[sent] - 1
         there = tasks.world[sent], tasks.en[sent], sn
@@ -222,7 +226,8 @@ class Books:
         state = tasks.sn_state[row, sn]
         held = np.round((nodes.sn_storage[sn] - state[:, STORAGE]) / self._largest)
         slots = nodes.sn_slots[sn]
-        busy = np.clip(held, 1, slots)
+        # The room that is taken tells how many tasks there are, so how many slots are busy.
+        busy = np.clip(held if self._rules.semantic else slots - state[:, IDLE], 1, slots)
         left = state[:, WORK] / (busy * nodes.sn_rate[sn])
         # Idle slots are free, the others share the work.
         number = np.arange(self._free.shape[-1])

@@ -1,20 +1,23 @@
 """The EN of `cosmo-next`: books, chances and prices; gate first, then route."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.control.next.books import Books, Seen
+from cosmo.control.next.rules import NextRules
 from cosmo.control.next.seats import Seats
-from cosmo.control.next.values import advantages
+from cosmo.control.next.values import best_route, weighed
 from cosmo.scenario import Scenario
 from cosmo.world import DispatchObservation, Settled
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Layers = Mapping[str, Floats]  # with a leading axis, one a run
+Weigh = Callable[..., tuple[Any, Any, Any]]  # `values.weighed`, or the same compiled
 
 
 @dataclass(slots=True)
@@ -23,7 +26,14 @@ class Considered:
 
     seen: Seen
     advantage: Floats  # [row, route]
+    fate: Floats  # of the task itself: [row, route]
     rejected: Floats  # V after a rejection
+
+    def actions(self, margin: float) -> Ints:
+        """Gate: reject unless the route is worth more; then route."""
+        route, worth = best_route(self.advantage, self.fate, margin)
+        reject = self.advantage.shape[1]
+        return np.asarray(np.where(worth > 0, route, reject), np.int64)
 
 
 class NextDispatcher:
@@ -34,12 +44,12 @@ class NextDispatcher:
         scenario: Scenario,
         layers: Layers,
         seats: Seats,
-        failure: float,
-        evidence: bool = True,
+        rules: NextRules,
+        weigh: Weigh = weighed,
     ) -> None:
-        self.layers, self.failure = layers, failure
-        self._seats = seats
-        self.books = Books(scenario, seats.worlds, evidence)
+        self.layers, self.rules = layers, rules
+        self._seats, self._weigh = seats, weigh
+        self.books = Books(scenario, seats.worlds, rules)
 
     def observe(self, settled: Settled) -> None:
         """Results and refusals are evidence."""
@@ -51,27 +61,16 @@ class NextDispatcher:
         worlds = tasks.world
         before = {name: self._seats.spread(worlds, part) for name, part in seen.before.items()}
         task = {name: self._seats.spread(worlds, part) for name, part in seen.task.items()}
-        advantage, rejected = advantages(
-            self.layers, before, task, self.books.sn_places, self.failure
-        )
-        return Considered(
-            seen, self._seats.gathered(worlds, advantage), self._seats.gathered(worlds, rejected)
-        )
+        found = self._weigh(self.layers, before, task, self.books.sn_places, self.rules)
+        return Considered(seen, *(self._seats.gathered(worlds, part) for part in found))
 
     def commit(self, tasks: DispatchObservation, considered: Considered, actions: Ints) -> None:
         """Write down what was decided."""
         self.books.write(tasks, considered.seen, actions)
 
     def decide(self, tasks: DispatchObservation) -> Ints:
-        """Gate first: reject unless a route is worth more; then the best route."""
+        """What is worth most."""
         considered = self.consider(tasks)
-        actions = gate_then_route(considered.advantage)
+        actions = considered.actions(self.rules.margin)
         self.commit(tasks, considered, actions)
         return actions
-
-
-def gate_then_route(advantage: Floats) -> Ints:
-    """Actions from advantages over rejection."""
-    best = advantage.argmax(axis=1)
-    found: Ints = np.where(advantage.max(axis=1) > 0, best, advantage.shape[1])
-    return found

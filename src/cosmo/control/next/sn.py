@@ -3,7 +3,7 @@
 The worth of an update now, in successful tasks, is linear in what the SN sees of its *news*: how
 its state differs from what the ENs can expect from the status that they have acknowledged. Its
 price is the scenario's: the cost of a message against the value of a task. The fewer dimensions a
-message has the cheaper it is; this one carries two, outstanding work and free storage.
+message has the cheaper it is; the semantic one carries two, outstanding work and free storage.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,6 @@ from cosmo.world import STORAGE, WORK, UpdateObservation
 Floats = NDArray[np.float64]
 
 NEWS = 9  # numbers that the worth is linear in
-DIMENSIONS = 2
 LOOK_MS, WAIT_MS = 10.0, 40.0  # when to decide again: soon if an update is nearly worth its price
 
 
@@ -50,10 +49,10 @@ def news(nodes: KnownNodes, observed: UpdateObservation) -> Floats:
     )
 
 
-def price(scenario: Scenario) -> float:
+def price(scenario: Scenario, dimensions: int) -> float:
     """Of an update, in successful tasks."""
     weights = scenario.utility
-    cost = weights.update_weight * weights.update_cost_per_dimension * DIMENSIONS
+    cost = weights.update_weight * weights.update_cost_per_dimension * dimensions
     return cost / (weights.true_positive * weights.value)
 
 
@@ -61,9 +60,13 @@ class NextUpdater:
     """Weighs its news."""
 
     def __init__(
-        self, scenario: Scenario, layers: Mapping[str, NDArray[np.floating]], seats: Seats
+        self,
+        scenario: Scenario,
+        layers: Mapping[str, NDArray[np.floating]],
+        seats: Seats,
+        dimensions: int,
     ) -> None:
-        self._nodes, self._price = KnownNodes(scenario), price(scenario)
+        self._nodes, self._price = KnownNodes(scenario), price(scenario, dimensions)
         self._worth, self._doubt = layers["worth"], layers["doubt"]
         self._seats = seats
 

@@ -6,6 +6,10 @@ p_r is the probability that the task is in time on route r: known for the EN its
 SN. V is the value of what the decision leaves behind (an *afterstate*): what the following tasks
 will earn. V(after rejection) − V(after r) is the price of the capacity that the task takes.
 
+Between routes V differs by little, and a learned V is not that exact: of routes whose advantages
+cannot be told apart the task takes the one that is best for itself, the surest and then the fastest
+(its *fate*). The gate then compares that route with a rejection.
+
 Everything is a pure function of arrays with leading axes [run, row], in NumPy for nodes and in JAX
 for training (`xp`). SNs share their weights and are summed up, so that any number of them will do.
 """
@@ -17,11 +21,13 @@ import numpy as np
 
 from cosmo.control.networks import Array, Parameters, linear, sigmoid
 from cosmo.control.next import load
+from cosmo.control.next.rules import NextRules
 
 LOCAL, REMOTE, CHANCE = 4, 11, 12  # inputs of the networks
 _SLOTS = 4  # of an SN, as the networks see it
 _FAR_MS = 250.0  # slots that are busy for longer, or do not exist
 _LEAST_CHANCE = 0.2  # routes that are hopeless are never taken
+_HASTE = 1e-3  # a task is in no hurry as long as it is in time: of two sure routes, the faster
 NEVER = -9.0
 
 Arrays = Mapping[str, Array]
@@ -67,8 +73,7 @@ def remote_inputs(
 
 def chance_inputs(before: Arrays, task: Arrays, places: Array, xp: Any) -> Array:
     """[…, SN, CHANCE]: the slack that is left by the books, the room, and the evidence."""
-    upload = before["backlog"] + task["transfer"]
-    wait = xp.maximum(before["remote"].min(-1) - upload, 0.0)
+    upload, wait = _way_there(before, task, xp)
     margin = task["slack"][..., None] - upload - wait - task["service"] - task["back"]
     room = places - before["count"] - 0.5
     parts = xp.stack(
@@ -130,6 +135,20 @@ def inputs_after(before: Arrays, task: Arrays, places: Array, xp: Any) -> tuple[
     )
 
 
+def _way_there(before: Arrays, task: Arrays, xp: Any) -> tuple[Array, Array]:
+    """To each SN, by the books: upload, and the wait for a slot."""
+    upload = before["backlog"] + task["transfer"]
+    return upload, xp.maximum(before["remote"].min(-1) - upload, 0.0)
+
+
+def delays(before: Arrays, task: Arrays, xp: Any = np) -> Array:
+    """Of every route from now on, by the books."""
+    local = before["local"].min(-1) + task["local_service"]
+    upload, wait = _way_there(before, task, xp)
+    remote = upload + wait + task["service"] + task["back"]
+    return xp.concatenate([local[..., None], remote], -1)
+
+
 def local_chance(before: Arrays, task: Arrays) -> Array:
     """Whether the EN itself will be in time: it knows."""
     delay = before["local"].min(-1) + task["local_service"]
@@ -167,10 +186,12 @@ def chance_logits(p: Parameters, x: Array, xp: Any = np) -> Array:
     return flat.reshape(h.shape[:-1])
 
 
-def advantages(
-    p: Parameters, before: Arrays, task: Arrays, places: Array, failure: float, xp: Any = np
-) -> tuple[Array, Array]:
-    """Of [local, SN 1, …] over rejection, and V after a rejection; leading axes [run, row]."""
+def weighed(
+    p: Parameters, before: Arrays, task: Arrays, places: Array, rules: NextRules, xp: Any = np
+) -> tuple[Array, Array, Array]:
+    """Advantages of [local, SN 1, …] over rejection, the task's own fate there, and V after a
+    rejection; leading axes [run, row].
+    """
     local0, remote0 = inputs_before(before, places, xp)
     local1, remote1 = inputs_after(before, task, places, xp)
     local0, local1 = _dense(p, "local", local0, xp), _dense(p, "local", local1, xp)
@@ -185,8 +206,18 @@ def advantages(
     logits = chance_logits(p, chance_inputs(before, task, places, xp), xp)
     own = xp.where(local_chance(before, task), 1.0, 0.0)[..., None]
     chance = xp.concatenate([own, sigmoid(logits, xp)], -1)
-    gained = chance - failure * (1.0 - chance) + xp.stack(values, -1) - rejected[..., None]
-    return xp.where(chance > _LEAST_CHANCE, gained, NEVER), rejected
+    earned = chance - rules.failure * (1.0 - chance)
+    gained = xp.where(
+        chance > _LEAST_CHANCE, earned + xp.stack(values, -1) - rejected[..., None], NEVER
+    )
+    return gained, earned - _HASTE * delays(before, task, xp), rejected
+
+
+def best_route(advantage: Array, fate: Array, margin: float, xp: Any = np) -> tuple[Array, Array]:
+    """The route, and its advantage over rejection: [row] of [row, route]."""
+    near = advantage >= advantage.max(-1, keepdims=True) - margin
+    route = xp.where(near, fate, -xp.inf).argmax(-1)
+    return route, xp.take_along_axis(advantage, route[..., None], -1)[..., 0]
 
 
 def _with_bias(layers: dict[str, tuple[int, int]]) -> dict[str, tuple[int, ...]]:

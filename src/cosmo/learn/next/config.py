@@ -28,8 +28,10 @@ class NextEnConfig(Part):
     hidden: Count
     joint: Count
     chance_hidden: Count
+    books: bool  # False, for comparison: ENs forget what they have sent
     evidence: bool  # False, for comparison: ENs ignore what results and statuses tell of others
     failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
+    margin: NotNegative  # routes whose advantages differ by less are told apart by the task's fate
     horizon_ms: Positive  # of the discount over elapsed time
     trace: Share  # λ
     exploration: Share
@@ -45,6 +47,7 @@ class NextEnConfig(Part):
 class NextSnConfig(Part):
     """The SN: what an update is worth."""
 
+    semantic: bool  # False, for comparison: a status carries all four numbers of R12
     horizon_ms: Positive  # for how long an update makes a difference
     look_ms: Positive
     send_shares: Annotated[tuple[Share, ...], Field(min_length=1)]  # of looks; drawn for each world

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.control.dispatchers.nodes import KnownNodes
-from cosmo.control.next.en import NextDispatcher, gate_then_route
+from cosmo.control.next.en import NextDispatcher
 from cosmo.control.next.seats import Seats
-from cosmo.control.next.sn import DIMENSIONS, news
+from cosmo.control.next.sn import news
 from cosmo.control.next.values import NEVER
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -40,7 +40,7 @@ class Experience:
         dispatcher: NextDispatcher,
         chances: Chances,
     ) -> None:
-        self.worlds = Worlds(scenario, episodes, DIMENSIONS)
+        self.worlds = Worlds(scenario, episodes, dispatcher.rules.dimensions)
         self._dispatcher, self._chances = dispatcher, chances
         self._nodes = KnownNodes(scenario)
         self._routes = 1 + scenario.sn.count
@@ -75,7 +75,7 @@ class Experience:
         self, tasks: DispatchObservation, feasible: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
         considered = self._dispatcher.consider(tasks)
-        actions = gate_then_route(considered.advantage)
+        actions = considered.actions(self._dispatcher.rules.margin)
         draws = self._draws[tasks.world, tasks.task]
         explores = draws[:, 0] < self._chances.exploration
         hopeful = np.ones((len(tasks), 1 + self._routes), np.bool_)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 
 from cosmo.control.next import values
+from cosmo.control.next.rules import NextRules
 from cosmo.learn.next.returns import load_terms
 
 Tree = dict[str, Any]
@@ -18,9 +19,17 @@ def _part(rows: Tree, name: str) -> Tree:
     return {k.removeprefix(f"{name}/"): v for k, v in rows.items() if k.startswith(f"{name}/")}
 
 
-@functools.partial(jax.jit, static_argnames=("tasks", "failure"))
+@functools.partial(jax.jit, static_argnames="rules")
+def weighed(
+    p: Tree, before: Tree, task: Tree, places: Any, rules: NextRules
+) -> tuple[Any, Any, Any]:
+    """`values.weighed`, compiled: for many worlds at once several times as fast."""
+    return values.weighed(p, before, task, places, rules, jnp)
+
+
+@functools.partial(jax.jit, static_argnames=("tasks", "rules"))
 def judged(
-    p: Tree, rows: Tree, places: Any, baseline: Any, tasks: int, failure: float
+    p: Tree, rows: Tree, places: Any, baseline: Any, tasks: int, rules: NextRules
 ) -> dict[str, Any]:
     """Of decisions [run, row]: the value found and left, and the inputs of what was left."""
     before, task = _part(rows, "before"), _part(rows, "task")
@@ -30,8 +39,9 @@ def judged(
         # The other task at this moment: its whole deadline, less what this one has used up.
         whole = jnp.roll(task["slack"] + rows["elapsed"], k * _SHIFT, 1)
         other["slack"] = whole - rows["elapsed"]
-        advantage, rejected = values.advantages(p, before, other, places, failure, jnp)
-        best = best + jnp.maximum(advantage.max(-1), 0.0)
+        advantage, fate, rejected = values.weighed(p, before, other, places, rules, jnp)
+        _, worth = values.best_route(advantage, fate, rules.margin, jnp)
+        best = best + jnp.maximum(worth, 0.0)
     usual = (load_terms(before["load"], jnp) * baseline).sum(-1)
     local0, remote0 = values.inputs_before(before, places, jnp)
     local1, remote1 = values.inputs_after(before, task, places, jnp)

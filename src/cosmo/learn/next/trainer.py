@@ -11,6 +11,7 @@ from cosmo.control.controller import named_layers
 from cosmo.control.next.agents import NextAgents
 from cosmo.control.next.books import Books
 from cosmo.control.next.en import NextDispatcher
+from cosmo.control.next.rules import rules_from
 from cosmo.control.next.values import chance_shapes, value_shapes
 from cosmo.errors import InputError
 from cosmo.learn.next import fit
@@ -44,6 +45,7 @@ class NextTrainer:
         self.runs, self.config = tuple(runs), config
         episode = first.episode.model_copy(update={"window_ms": config.window_ms, "warmup_ms": 0.0})
         self._scenario = first.model_copy(update={"episode": episode})
+        self._rules = rules_from(config.model_dump())
         self._places = Books(first, 1).sn_places
         self._seats = seats_of(len(runs), config.worlds)
         en = config.en
@@ -64,7 +66,7 @@ class NextTrainer:
         """Every run's agents as they are now: averaged weights act."""
         en = {name: np.asarray(value) for name, value in self._fit["average"].items()}
         sn = {"worth": self._worth.weights(), "doubt": self._worth.doubt()}
-        return NextAgents(en, sn, self.config.en.failure, self.config.en.evidence)
+        return NextAgents(en, sn, self._rules)
 
     def train_episode(self) -> list[Curve]:
         """One round of every run."""
@@ -94,8 +96,8 @@ class NextTrainer:
             self._scenario,
             self.agents().en,
             self._seats,
-            config.en.failure,
-            config.en.evidence,
+            self._rules,
+            _compiled,
         )
         chances = Chances(random, config.en.exploration, np.concatenate(shares), config.sn.look_ms)
         return Experience(self._scenario, episodes, dispatcher, chances)
@@ -122,7 +124,7 @@ class NextTrainer:
             self._places.astype(np.float32),
             self._baseline[:, None],
             config.tasks,
-            config.failure,
+            self._rules,
         )
         found = {name: np.asarray(value) for name, value in judged.items()}
         trace = max(config.trace, _FIRST_TRACE) if number < _FIRST_ROUNDS else config.trace
@@ -195,10 +197,11 @@ class NextTrainer:
 
     def _curves(self, played: Experience) -> list[Curve]:
         found: list[Curve] = []
+        dimensions = self._rules.dimensions
         for run in range(len(self.runs)):
             worlds = np.flatnonzero(self._seats.run == run)
             metrics = [
-                episode_metrics(self._scenario, played.worlds.outcome(int(world)), 2)
+                episode_metrics(self._scenario, played.worlds.outcome(int(world)), dimensions)
                 for world in worlds
             ]
             mean = {
@@ -243,6 +246,11 @@ class NextTrainer:
             rows = {k.removeprefix(start): v for k, v in kept.items() if k.startswith(start)}
             if rows:
                 self._kept.append(rows)
+
+
+def _compiled(*known: Any) -> tuple[Any, Any, Any]:
+    advantage, fate, rejected = fit.weighed(*known)
+    return np.asarray(advantage), np.asarray(fate), np.asarray(rejected)
 
 
 def _initial(shapes: dict[str, tuple[int, ...]], random: np.random.Generator) -> Arrays:
