@@ -1,10 +1,12 @@
 """Nothing hangs, nothing is left behind, and what is missing is said."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -139,14 +141,48 @@ def test_what_is_missing_is_named(monkeypatch, cosmo, tmp_path):
     assert "[ns3]" in err
 
 
-def test_compiled_once_for_a_source_and_a_compiler(monkeypatch, tmp_path):
+def test_compiled_once_for_the_sources_and_a_compiler(monkeypatch, tmp_path):
     first = library.compiled_network()
     stamp = first.stat().st_mtime_ns
     assert library.compiled_network() == first
     assert first.stat().st_mtime_ns == stamp
-    other = tmp_path / "network.cc"
-    other.write_text("this is not C++")
-    monkeypatch.setattr(library, "_SOURCE", other)
+    (tmp_path / "network.cc").write_text("this is not C++")
+    monkeypatch.setattr(library, "_SOURCES", tmp_path)
     with pytest.raises(InputError, match=r"g\+\+ failed .*error"):
         library.compiled_network()
     assert not list(first.parent.glob(".network-*"))  # nothing half-written
+
+
+def test_a_change_in_any_source_is_compiled(monkeypatch, tmp_path):
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift || exit; done\necho > "$2"\n')
+    compiler.chmod(0o755)
+    folder, sources = library.ns3_folder(), tmp_path / "cpp"
+    shutil.copytree(library._SOURCES, sources)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(library, "ns3_folder", lambda: folder)
+    monkeypatch.setattr(library, "_SOURCES", sources)
+    made = {library.compiled_network()}
+    names = sorted(path.name for path in sources.iterdir())
+    assert {"network.cc", "interface.h", "cell.h", "chain.h"} < set(names)
+    for number, name in enumerate(names, start=2):
+        with (sources / name).open("a") as source:
+            source.write("// changed\n")
+        made.add(library.compiled_network())
+        assert len(made) == number, name
+    assert all(path.exists() for path in made)
+
+
+def test_the_wheel_holds_all_sources(tmp_path):
+    root = Path(__file__).parents[2]
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=root,
+        capture_output=True,
+        timeout=300,
+        check=True,
+    )
+    [wheel] = tmp_path.glob("*.whl")
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    assert {f"cosmo/ns3/cpp/{path.name}" for path in library._SOURCES.iterdir()} <= inside

@@ -17,7 +17,7 @@ from cosmo.files import whole_file
 VERSION = "3.42.post2"
 INSTALL = "cosmo ns3 install"
 
-_SOURCE = Path(__file__).with_name("network.cc")
+_SOURCES = Path(__file__).with_name("cpp")
 _MODULES = (
     "wifi",
     "internet",
@@ -34,7 +34,7 @@ _INSTALL_LIMIT_S = 900.0
 
 
 class Settings(ctypes.Structure):
-    """As in `network.cc`."""
+    """As in `cpp/interface.h`."""
 
     _fields_ = (
         *(
@@ -118,7 +118,7 @@ def _own_copy() -> Path:
 
 
 def compiled_network() -> Path:
-    """Our network as a library; compiled if there is none of this source, ns-3 and compiler."""
+    """Our network as a library; compiled if there is none of these sources, ns-3 and compiler."""
     folder = ns3_folder()
     compiler = os.environ.get("CXX") or "g++"
     found = shutil.which(compiler)
@@ -130,7 +130,12 @@ def compiled_network() -> Path:
         [found, "--version"], capture_output=True, text=True, timeout=60, check=False
     )
     digest = hashlib.sha256()
-    for part in (_SOURCE.read_text("utf-8"), str(folder), VERSION, told.stdout, *_FLAGS):
+    sources = [
+        part
+        for path in sorted((*_SOURCES.glob("*.cc"), *_SOURCES.glob("*.h")))
+        for part in (path.name, path.read_text(encoding="utf-8"))
+    ]
+    for part in (*sources, str(folder), VERSION, told.stdout, *_FLAGS):
         digest.update(part.encode() + b"\0")
     target = cache_folder() / f"network-{digest.hexdigest()[:16]}.so"
     if target.exists():
@@ -139,7 +144,8 @@ def compiled_network() -> Path:
     libraries = folder / "lib64"
     with whole_file(target) as temporary:
         command = [
-            *(found, *_FLAGS, f"-I{folder / 'include'}", str(_SOURCE), "-o", str(temporary)),
+            *(found, *_FLAGS, f"-I{folder / 'include'}", str(_SOURCES / "network.cc")),
+            *("-o", str(temporary)),
             *(f"-L{libraries}", f"-Wl,-rpath,{libraries}"),
             *(f"-lns3-dev-{name}" for name in _MODULES),
         ]

@@ -73,7 +73,7 @@ def _settings(scenario: Scenario, episode: Episode) -> Settings:
 
 
 def _walks(scenario: Scenario) -> NDArray[np.float64]:
-    """R7: [UE, (x, y, m/s, first turn in ms, ms between turns)] as `network.cc` wants it."""
+    """R7: [UE, (x, y, m/s, first turn in ms, ms between turns)] as `cpp/cell.h` wants it."""
     mobility = scenario.mobility
     rows = []
     for distance, heading in zip(mobility.distances_m, mobility.headings_deg, strict=True):
