@@ -128,17 +128,63 @@ def test_workers_end_with_their_owner():
     assert _gone(int(done.stdout)), done.stderr
 
 
+def _uninstall(monkeypatch, cache):
+    """As if nothing had been installed; gives back where it would be."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(library.importlib.util, "find_spec", lambda name: None)
+    return cache / "cosmo" / f"ns3-{library.VERSION}"
+
+
 def test_what_is_missing_is_named(monkeypatch, cosmo, tmp_path):
     with monkeypatch.context() as patched:
         patched.setenv("CXX", "no-such-compiler")
         with pytest.raises(InputError, match="compiler 'no-such-compiler' is not there"):
             library.compiled_network()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(library.importlib.util, "find_spec", lambda name: None)
+    _uninstall(monkeypatch, tmp_path)
     code, _, err = cosmo("simulate", "-m", "random", "--engine", "ns3")
     assert (code, err.count("\n")) == (2, 1)
     assert "cosmo ns3 install" in err
     assert "[ns3]" in err
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, subprocess.TimeoutExpired("pip", 1), -9, 0])
+def test_an_install_is_whole_or_absent(monkeypatch, tmp_path, end):
+    target = _uninstall(monkeypatch, tmp_path)
+
+    def pip(command, **_):
+        headers = Path(command[command.index("--target") + 1]) / "ns3" / "include" / "ns3"
+        headers.mkdir(parents=True)
+        (headers / "core-module.h").touch()
+        with pytest.raises(InputError, match="not installed"):
+            library.ns3_folder()  # a kill that nothing can catch would leave it like this
+        if isinstance(end, int):
+            return subprocess.CompletedProcess(command, end, "", "")
+        raise end
+
+    monkeypatch.setattr(library.subprocess, "run", pip)
+    if end == 0:
+        target.mkdir(parents=True)  # some part of one
+        assert library.install() == target / "ns3" == library.ns3_folder()
+    else:
+        with pytest.raises((InputError, KeyboardInterrupt)):
+            library.install()
+        with pytest.raises(InputError, match="not installed"):
+            library.ns3_folder()
+    assert list(target.parent.iterdir()) == ([target] if end == 0 else [])
+
+
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch, cosmo, tmp_path):
+    installed = library.ns3_folder()
+    _uninstall(monkeypatch, tmp_path)
+    (tmp_path / "cosmo").write_text("a file is in its place")
+    code, _, err = cosmo("ns3", "install")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"{tmp_path}/cosmo/ns3-{library.VERSION}': cannot be written (" in err
+    monkeypatch.setattr(library, "ns3_folder", lambda: installed)
+    code, _, err = cosmo("simulate", "-m", "random", "--engine", "ns3")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"{tmp_path}/cosmo/network-" in err
+    assert "cannot be written (" in err
 
 
 def test_compiled_once_for_the_sources_and_a_compiler(monkeypatch, tmp_path):

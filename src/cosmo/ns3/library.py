@@ -8,11 +8,12 @@ import platform
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from cosmo.errors import InputError
-from cosmo.files import whole_file
+from cosmo.files import whole_file, whole_folder
 
 VERSION = "3.42.post2"
 INSTALL = "cosmo ns3 install"
@@ -72,7 +73,7 @@ def ns3_folder() -> Path:
     spec = importlib.util.find_spec("ns3")
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
     for folder in (*map(Path, places), _own_copy() / "ns3"):
-        if (folder / "include" / "ns3" / "core-module.h").exists():
+        if os.path.exists(folder / "include" / "ns3" / "core-module.h"):
             return folder
     raise InputError(
         f"engine = 'ns3': ns-3 is not installed; install it with: {INSTALL}"
@@ -95,11 +96,16 @@ def install() -> Path:
             f"engine = 'ns3': there is no wheel of ns-3 for {sys.platform} on"
             f" {platform.machine()}; must be linux on x86_64"
         )
-    target = _own_copy()
+    with whole_folder(_own_copy()) as temporary:
+        _fetch(temporary)
+    return ns3_folder()
+
+
+def _fetch(target: Path) -> None:
     command = [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
         *("--no-deps", "--only-binary=:all:", "--python-version=3.11", "--implementation=cp"),
-        *("--upgrade", "--target", str(target), f"ns3=={VERSION}"),
+        *("--target", str(target), f"ns3=={VERSION}"),
     ]
     try:
         done = subprocess.run(
@@ -110,7 +116,6 @@ def install() -> Path:
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()] or ["pip failed"]
         raise InputError(f"ns-3 could not be installed: {lines[-1].strip()}")
-    return ns3_folder()
 
 
 def _own_copy() -> Path:
@@ -138,9 +143,10 @@ def compiled_network() -> Path:
     for part in (*sources, str(folder), VERSION, told.stdout, *_FLAGS):
         digest.update(part.encode() + b"\0")
     target = cache_folder() / f"network-{digest.hexdigest()[:16]}.so"
-    if target.exists():
+    if os.path.exists(target):  # Path.exists() objects to a folder that is not ours to read
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):  # whole_file says why
+        target.parent.mkdir(parents=True, exist_ok=True)
     libraries = folder / "lib64"
     with whole_file(target) as temporary:
         command = [
