@@ -12,7 +12,7 @@ from cosmo.engine import worlds as start
 from cosmo.learn import session
 from cosmo.measure import task_utility
 from cosmo.ns3 import Ns3Worlds
-from cosmo.ns3.calibrate import channel_delays
+from cosmo.ns3.calibrate import calibrate, channel_delays
 from cosmo.ns3.library import library
 from cosmo.ns3.network import Ns3Network
 from cosmo.scenario import changed
@@ -260,3 +260,23 @@ def test_calibration_finds_the_idle_channel(cosmo, tmp_path):
     for wrong in ("0", "many", ""):
         code, _, err = cosmo("calibrate", "access", "--rates", wrong)
         assert (code, err.count("\n")) == (2, 1)
+
+
+def test_calibration_takes_the_first_cell_of_any_scenario():
+    """Lists of nodes and tables of links stay as they are."""
+    lists = ["en.slots=[2, 3, 1]", "sn.slots=[4, 2]", "backhaul.up_mbps=[[9, 8], [7, 6], [5, 4]]"]
+    scenario = load("campus", [*lists, "episode.window_ms=2500", "episode.warmup_ms=0"])
+    found = calibrate(scenario, [150.0], 0, 1)
+    assert found.rate_mbps == pytest.approx(128.6, rel=0.02)
+    tasks = episode(changed(scenario, ["workload.rate=150"]), 0, 0).tasks
+    assert found.fits[0].tasks == (tasks.en == 0).sum() < len(tasks)
+    assert found.fits[0].lost == 0
+
+
+def test_calibration_without_arrivals_is_refused(cosmo):
+    code, _, err = cosmo(
+        "calibrate", "access", "--rates", "200,0.001", "--episodes", "1",
+        "--set", SHORT[0], "--set", SHORT[1],
+    )  # fmt: skip
+    assert code == 2
+    assert err == "cosmo: workload.rate = 0.001: no task arrives at the first EN on ns-3\n"
