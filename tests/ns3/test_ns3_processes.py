@@ -13,7 +13,7 @@ import pytest
 
 from cosmo import InputError, load
 from cosmo.errors import EngineError
-from cosmo.ns3 import Ns3Worlds, library, process
+from cosmo.ns3 import Ns3Worlds, library, process, wire
 from cosmo.workload import episode
 
 SCENARIO = load("paper", ["engine=ns3", "episode.window_ms=300", "episode.warmup_ms=0"])
@@ -64,6 +64,31 @@ def test_a_hang_has_a_limit(monkeypatch):
     with pytest.raises(EngineError, match=r"no answer in 0.5 s \(network_seed"):
         worlds.advance()
     assert _gone(pid)
+
+
+def test_a_process_that_does_not_listen_has_a_limit_too(monkeypatch):
+    worker = process.Worker()
+    os.kill(worker._process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(process, "_STEP_LIMIT_S", 0.5)
+    monkeypatch.setattr(process, "_END_LIMIT_S", 0.5)
+    with pytest.raises(EngineError, match=r"no answer in 0.5 s"):
+        worker.ask(wire.BEGIN, bytes(10_000_000))
+    assert _gone(worker._process.pid)
+
+
+def test_a_process_that_hangs_up_but_lives_on_is_ended(monkeypatch, tmp_path):
+    mute = tmp_path / "mute"
+    mute.write_text(
+        f"#!{sys.executable}\nimport os, sys, time\nos.close(int(sys.argv[3]))\ntime.sleep(100)\n"
+    )
+    mute.chmod(0o755)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(mute))
+        worker = process.Worker()
+    monkeypatch.setattr(process, "_END_LIMIT_S", 0.5)
+    with pytest.raises(EngineError, match=r"broke off the connection and was ended .*no word"):
+        worker.hear(wire.READY)
+    assert _gone(worker._process.pid)
 
 
 def test_what_ns3_objects_to_is_told():
