@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cosmo.errors import InputError
 from cosmo.files import whole_file, whole_folder
+from cosmo.ns3.tool import run_tool
 
 VERSION = "3.42.post2"
 INSTALL = "cosmo ns3 install"
@@ -108,9 +109,7 @@ def _fetch(target: Path) -> None:
         *("--target", str(target), f"ns3=={VERSION}"),
     ]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_INSTALL_LIMIT_S, check=False
-        )
+        done = run_tool(command, _INSTALL_LIMIT_S)
     except subprocess.TimeoutExpired:
         raise InputError(f"ns-3 could not be installed in {_INSTALL_LIMIT_S:g} s") from None
     if done.returncode != 0:
@@ -131,9 +130,7 @@ def compiled_network() -> Path:
         raise InputError(
             f"engine = 'ns3': the C++ compiler {compiler!r} is not there; install g++ or set CXX"
         )
-    told = subprocess.run(
-        [found, "--version"], capture_output=True, text=True, timeout=60, check=False
-    )
+    told = run_tool([found, "--version"], _COMPILE_LIMIT_S)
     digest = hashlib.sha256()
     sources = [
         part
@@ -156,9 +153,7 @@ def compiled_network() -> Path:
             *(f"-lns3-dev-{name}" for name in _MODULES),
         ]
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_COMPILE_LIMIT_S, check=False
-            )
+            done = run_tool(command, _COMPILE_LIMIT_S)
         except subprocess.TimeoutExpired:
             raise InputError(
                 f"engine = 'ns3': {compiler} did not finish in {_COMPILE_LIMIT_S:g} s"
