@@ -18,7 +18,7 @@ from cosmo.ns3.network import Ns3Network
 from cosmo.scenario import changed
 from cosmo.workload import episode
 from cosmo.world import Outcome, Worlds
-from cosmo.world.records import DELIVERY, POST, UNDECIDED
+from cosmo.world.records import UNDECIDED
 
 SHORT = ["episode.window_ms=1200", "episode.warmup_ms=0"]
 ON_NS3 = [*SHORT, "engine=ns3"]
@@ -47,33 +47,6 @@ def _random_play(worlds, seed, hold=""):
             )
         turn = worlds.advance(hold if held else "")
     return [worlds.outcome(world) for world in range(len(worlds))]
-
-
-def test_links_of_packets_follow_the_worlds_books():
-    """R13 with the packets' own headers is what point-to-point links of ns-3 do, to some ns."""
-    scenario = load("paper", ["backhaul.hops=3", "backhaul.up_mbps=20"])
-    world = episode(scenario, 0, 0)
-    network = Ns3Network(scenario, world)
-    books = Worlds(scenario, [world], networks=[network])._constants.settings[0]
-    now, free = 0.0, {0: 0.0, 1: 0.0}
-    for number, (down, size) in enumerate([(0, 30000.0), (0, 64.0), (1, 1000.0), (1, 1480.0)]):
-        rate = (192.0 if down else 20.0) * 125.0
-        packets = np.ceil(size / books["packet_bytes"])
-        wire = size + packets * books["framing"]
-        last = min(size, books["packet_bytes"]) + books["framing"]
-        sent = max(now, free[down])
-        free[down] = sent + wire / rate
-        expected = free[down] + 3 * 1.0 + 2 * last / rate
-        posts = np.zeros(1, POST)
-        posts["bytes"], posts["what"], posts["subject"], posts["down"] = size, 4, number, down
-        told, now = network.exchange(posts, now, now + 500.0)
-        assert told["subject"].tolist() == [number]
-        assert told["time"][0] == pytest.approx(expected, abs=1e-4)
-    library().cosmo_end()
-
-
-def test_the_records_are_those_of_the_library():
-    assert (POST.itemsize, DELIVERY.itemsize) == (32, 16)
 
 
 @pytest.mark.parametrize(
