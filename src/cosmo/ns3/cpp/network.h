@@ -85,8 +85,8 @@ class Network
     }
 
   private:
-    // Stations one after the other learn the EN's address and agree with it on aggregates, which
-    // takes longer than a task may.
+    // Stations one after the other learn the EN's address, which takes longer than a task may. They
+    // agree with it on aggregates when two packets wait at once: a UE's first task pays for that.
     void WarmUp(const NodeContainer& ens)
     {
         for (size_t place = 0; place < m_stations.size(); ++place)
