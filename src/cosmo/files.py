@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,9 +27,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -36,6 +35,32 @@ def whole_file(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """The same for a folder: what was there before is replaced."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise InputError(f"'{path}': cannot be written ({error.strerror})") from None
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        if path.exists():
+            shutil.rmtree(path)
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"'{path}': cannot be written ({error.strerror})") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def made_folder(folder: Path) -> bool:

@@ -87,6 +87,7 @@ def test_list_and_show(cosmo, tmp_path):
         (["baselines", "--workers", "0"], "--workers = 0: must be 1 or greater"),
         (["baselines", "--executor", "slurm"], "--executor = 'slurm': must be local or ray"),
         (["baselines", "--address", "x:1"], "--address: only with --executor ray"),
+        (["baselines", "--engine", "omnet"], "engines.0 = 'omnet': must be 'embedded' or 'ns3'"),
     ],
 )
 def test_bad_input_is_one_line(cosmo, tmp_path, arguments, line):

@@ -119,7 +119,8 @@ def test_links_between_pages_lead_somewhere():
 def test_the_map_of_the_house_names_every_package_and_module():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     words = set(re.findall(r"[a-z_]+", text))
-    for path in (ROOT / "src" / "cosmo").rglob("*.py"):
+    house = ROOT / "src" / "cosmo"
+    for path in [*house.rglob("*.py"), *house.rglob("*.h")]:
         if not path.name.startswith("__") and path.parent.name not in ("cli", "study"):
             assert path.stem in words, f"{path} is not on the map"
 

@@ -12,13 +12,13 @@ from cosmo.engine import worlds as start
 from cosmo.learn import session
 from cosmo.measure import task_utility
 from cosmo.ns3 import Ns3Worlds
-from cosmo.ns3.calibrate import channel_delays
+from cosmo.ns3.calibrate import calibrate, channel_delays
 from cosmo.ns3.library import library
 from cosmo.ns3.network import Ns3Network
 from cosmo.scenario import changed
 from cosmo.workload import episode
 from cosmo.world import Outcome, Worlds
-from cosmo.world.records import DELIVERY, POST, UNDECIDED
+from cosmo.world.records import UNDECIDED
 
 SHORT = ["episode.window_ms=1200", "episode.warmup_ms=0"]
 ON_NS3 = [*SHORT, "engine=ns3"]
@@ -47,33 +47,6 @@ def _random_play(worlds, seed, hold=""):
             )
         turn = worlds.advance(hold if held else "")
     return [worlds.outcome(world) for world in range(len(worlds))]
-
-
-def test_links_of_packets_follow_the_worlds_books():
-    """R13 with the packets' own headers is what point-to-point links of ns-3 do, to some ns."""
-    scenario = load("paper", ["backhaul.hops=3", "backhaul.up_mbps=20"])
-    world = episode(scenario, 0, 0)
-    network = Ns3Network(scenario, world)
-    books = Worlds(scenario, [world], networks=[network])._constants.settings[0]
-    now, free = 0.0, {0: 0.0, 1: 0.0}
-    for number, (down, size) in enumerate([(0, 30000.0), (0, 64.0), (1, 1000.0), (1, 1480.0)]):
-        rate = (192.0 if down else 20.0) * 125.0
-        packets = np.ceil(size / books["packet_bytes"])
-        wire = size + packets * books["framing"]
-        last = min(size, books["packet_bytes"]) + books["framing"]
-        sent = max(now, free[down])
-        free[down] = sent + wire / rate
-        expected = free[down] + 3 * 1.0 + 2 * last / rate
-        posts = np.zeros(1, POST)
-        posts["bytes"], posts["what"], posts["subject"], posts["down"] = size, 4, number, down
-        told, now = network.exchange(posts, now, now + 500.0)
-        assert told["subject"].tolist() == [number]
-        assert told["time"][0] == pytest.approx(expected, abs=1e-4)
-    library().cosmo_end()
-
-
-def test_the_records_are_those_of_the_library():
-    assert (POST.itemsize, DELIVERY.itemsize) == (32, 16)
 
 
 @pytest.mark.parametrize(
@@ -260,3 +233,23 @@ def test_calibration_finds_the_idle_channel(cosmo, tmp_path):
     for wrong in ("0", "many", ""):
         code, _, err = cosmo("calibrate", "access", "--rates", wrong)
         assert (code, err.count("\n")) == (2, 1)
+
+
+def test_calibration_takes_the_first_cell_of_any_scenario():
+    """Lists of nodes and tables of links stay as they are."""
+    lists = ["en.slots=[2, 3, 1]", "sn.slots=[4, 2]", "backhaul.up_mbps=[[9, 8], [7, 6], [5, 4]]"]
+    scenario = load("campus", [*lists, "episode.window_ms=2500", "episode.warmup_ms=0"])
+    found = calibrate(scenario, [150.0], 0, 1)
+    assert found.rate_mbps == pytest.approx(128.6, rel=0.02)
+    tasks = episode(changed(scenario, ["workload.rate=150"]), 0, 0).tasks
+    assert found.fits[0].tasks == (tasks.en == 0).sum() < len(tasks)
+    assert found.fits[0].lost == 0
+
+
+def test_calibration_without_arrivals_is_refused(cosmo):
+    code, _, err = cosmo(
+        "calibrate", "access", "--rates", "200,0.001", "--episodes", "1",
+        "--set", SHORT[0], "--set", SHORT[1],
+    )  # fmt: skip
+    assert code == 2
+    assert err == "cosmo: workload.rate = 0.001: no task arrives at the first EN on ns-3\n"

@@ -6,7 +6,7 @@ brings the mean delays under load closest, in the sense of their ratios.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,11 @@ class Uplink:
 
     tasks: Tasks
     delay_ms: Floats
+
+    @property
+    def arrives(self) -> bool:
+        """Whether any task does."""
+        return bool(np.isfinite(self.delay_ms).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ def calibrate(
     progress: Progress | None = None,
 ) -> Calibration:
     """Measure the uplink of a scenario's first cell on ns-3 and fit the embedded channel to it."""
-    one_cell = changed(scenario, ["engine=ns3", "en.count=1", "sn.count=1"])
+    on_ns3 = changed(scenario, ["engine=ns3"])
     done, steps = 0, episodes * (len(rates) + 1)
 
     def measured(load: Scenario) -> list[Uplink]:
@@ -80,10 +85,14 @@ def calibrate(
                 progress(done / steps)
         return found
 
-    idle = changed(one_cell, ["workload.arrivals=deterministic", f"workload.rate={_IDLE_RATE}"])
+    idle = changed(on_ns3, ["workload.arrivals=deterministic", f"workload.rate={_IDLE_RATE}"])
     overhead, speed = _idle_channel(measured(idle))
-    uplinks = [measured(changed(one_cell, [f"workload.rate={rate}"])) for rate in rates]
-    loaded = [each for some in uplinks for each in some]
+    uplinks = []
+    for rate in rates:
+        uplinks.append(measured(changed(on_ns3, [f"workload.rate={rate}"])))
+        if not any(each.arrives for each in uplinks[-1]):
+            raise InputError(f"workload.rate = {rate:g}: no task arrives at the first EN on ns-3")
+    loaded = [each for some in uplinks for each in some if each.arrives]
 
     def mismatch(contention: float) -> float:
         return sum(
@@ -118,7 +127,10 @@ def calibrate(
 
 
 def _measure(scenario: Scenario, chosen: Episode) -> Uplink:
-    """Every task of an episode travels to the EN and is rejected there."""
+    """Every task of the first cell travels to its EN and is rejected there; others are silent."""
+    mine = chosen.tasks.en == 0
+    columns = {field.name: getattr(chosen.tasks, field.name)[mine] for field in fields(Tasks)}
+    chosen = replace(chosen, tasks=Tasks(**columns))
     worlds = Ns3Worlds(scenario, [chosen])
     turn = worlds.advance()
     while not turn.over:

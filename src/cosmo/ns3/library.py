@@ -8,16 +8,18 @@ import platform
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from cosmo.errors import InputError
-from cosmo.files import whole_file
+from cosmo.files import whole_file, whole_folder
+from cosmo.ns3.tool import run_tool
 
 VERSION = "3.42.post2"
 INSTALL = "cosmo ns3 install"
 
-_SOURCE = Path(__file__).with_name("network.cc")
+_SOURCES = Path(__file__).with_name("cpp")
 _MODULES = (
     "wifi",
     "internet",
@@ -34,7 +36,7 @@ _INSTALL_LIMIT_S = 900.0
 
 
 class Settings(ctypes.Structure):
-    """As in `network.cc`."""
+    """As in `cpp/interface.h`."""
 
     _fields_ = (
         *(
@@ -72,7 +74,7 @@ def ns3_folder() -> Path:
     spec = importlib.util.find_spec("ns3")
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
     for folder in (*map(Path, places), _own_copy() / "ns3"):
-        if (folder / "include" / "ns3" / "core-module.h").exists():
+        if os.path.exists(folder / "include" / "ns3" / "core-module.h"):
             return folder
     raise InputError(
         f"engine = 'ns3': ns-3 is not installed; install it with: {INSTALL}"
@@ -95,22 +97,24 @@ def install() -> Path:
             f"engine = 'ns3': there is no wheel of ns-3 for {sys.platform} on"
             f" {platform.machine()}; must be linux on x86_64"
         )
-    target = _own_copy()
+    with whole_folder(_own_copy()) as temporary:
+        _fetch(temporary)
+    return ns3_folder()
+
+
+def _fetch(target: Path) -> None:
     command = [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
         *("--no-deps", "--only-binary=:all:", "--python-version=3.11", "--implementation=cp"),
-        *("--upgrade", "--target", str(target), f"ns3=={VERSION}"),
+        *("--target", str(target), f"ns3=={VERSION}"),
     ]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_INSTALL_LIMIT_S, check=False
-        )
+        done = run_tool(command, _INSTALL_LIMIT_S)
     except subprocess.TimeoutExpired:
         raise InputError(f"ns-3 could not be installed in {_INSTALL_LIMIT_S:g} s") from None
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()] or ["pip failed"]
         raise InputError(f"ns-3 could not be installed: {lines[-1].strip()}")
-    return ns3_folder()
 
 
 def _own_copy() -> Path:
@@ -118,7 +122,7 @@ def _own_copy() -> Path:
 
 
 def compiled_network() -> Path:
-    """Our network as a library; compiled if there is none of this source, ns-3 and compiler."""
+    """Our network as a library; compiled if there is none of these sources, ns-3 and compiler."""
     folder = ns3_folder()
     compiler = os.environ.get("CXX") or "g++"
     found = shutil.which(compiler)
@@ -126,27 +130,30 @@ def compiled_network() -> Path:
         raise InputError(
             f"engine = 'ns3': the C++ compiler {compiler!r} is not there; install g++ or set CXX"
         )
-    told = subprocess.run(
-        [found, "--version"], capture_output=True, text=True, timeout=60, check=False
-    )
+    told = run_tool([found, "--version"], _COMPILE_LIMIT_S)
     digest = hashlib.sha256()
-    for part in (_SOURCE.read_text("utf-8"), str(folder), VERSION, told.stdout, *_FLAGS):
+    sources = [
+        part
+        for path in sorted((*_SOURCES.glob("*.cc"), *_SOURCES.glob("*.h")))
+        for part in (path.name, path.read_text(encoding="utf-8"))
+    ]
+    for part in (*sources, str(folder), VERSION, told.stdout, *_FLAGS):
         digest.update(part.encode() + b"\0")
     target = cache_folder() / f"network-{digest.hexdigest()[:16]}.so"
-    if target.exists():
+    if os.path.exists(target):  # Path.exists() objects to a folder that is not ours to read
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):  # whole_file says why
+        target.parent.mkdir(parents=True, exist_ok=True)
     libraries = folder / "lib64"
     with whole_file(target) as temporary:
         command = [
-            *(found, *_FLAGS, f"-I{folder / 'include'}", str(_SOURCE), "-o", str(temporary)),
+            *(found, *_FLAGS, f"-I{folder / 'include'}", str(_SOURCES / "network.cc")),
+            *("-o", str(temporary)),
             *(f"-L{libraries}", f"-Wl,-rpath,{libraries}"),
             *(f"-lns3-dev-{name}" for name in _MODULES),
         ]
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_COMPILE_LIMIT_S, check=False
-            )
+            done = run_tool(command, _COMPILE_LIMIT_S)
         except subprocess.TimeoutExpired:
             raise InputError(
                 f"engine = 'ns3': {compiler} did not finish in {_COMPILE_LIMIT_S:g} s"

@@ -1,7 +1,6 @@
 """The network of one world in ns-3, for the process that holds it."""
 
 import ctypes
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +9,7 @@ from cosmo.ns3.library import Settings, library
 from cosmo.scenario import Scenario, per_link
 from cosmo.workload import Episode
 from cosmo.world.records import DELIVERY, Records
+from cosmo.world.walks import walks
 
 _ROOM = 256  # arrivals told at a time
 
@@ -73,18 +73,8 @@ def _settings(scenario: Scenario, episode: Episode) -> Settings:
 
 
 def _walks(scenario: Scenario) -> NDArray[np.float64]:
-    """R7: [UE, (x, y, m/s, first turn in ms, ms between turns)] as `network.cc` wants it."""
-    mobility = scenario.mobility
-    rows = []
-    for distance, heading in zip(mobility.distances_m, mobility.headings_deg, strict=True):
-        towards = distance * math.cos(math.radians(heading))
-        miss = distance * math.sin(math.radians(heading))
-        speed, half = mobility.speed_m_per_s, mobility.radius_m**2 - miss**2
-        turn = crossing = 0.0
-        if mobility.at_edge == "turn" and speed > 0.0 and half > 0.0:
-            crossing = 2.0 * math.sqrt(half) / speed * 1000.0
-            turn = (towards + math.sqrt(half)) / speed * 1000.0
-            if turn < 0.0:  # it walks away
-                turn = crossing = 0.0
-        rows.append((-towards, miss, speed, turn, crossing))
-    return np.array(rows, np.float64)
+    """[UE, (x, y, m/s, first turn in ms, ms between turns)] as `cpp/cell.h` wants it."""
+    found = walks(scenario.mobility)
+    speed = np.full(len(found.crossing), scenario.mobility.speed_m_per_s)
+    turn = np.where(found.crossing > 0.0, found.edge, 0.0)  # the edge may never be reached
+    return np.column_stack([-found.ahead_m, found.aside_m, speed, turn, found.crossing])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from typing import IO
+from typing import IO, NoReturn
 
 from cosmo.errors import EngineError
 from cosmo.ns3 import wire
@@ -51,19 +51,19 @@ class Worker:
         try:
             self._link.settimeout(_STEP_LIMIT_S)
             wire.send(self._link, kind, payload)
+        except TimeoutError:
+            self._give_up(_STEP_LIMIT_S)
         except OSError:
             self._fail()
 
     def hear(self, expected: bytes) -> bytes:
         """Its answer, which must be of this kind."""
+        limit = _BEGIN_LIMIT_S if expected == wire.READY else _STEP_LIMIT_S
         try:
-            self._link.settimeout(_BEGIN_LIMIT_S if expected == wire.READY else _STEP_LIMIT_S)
+            self._link.settimeout(limit)
             kind, payload = wire.receive(self._link)
         except TimeoutError:
-            self.close()
-            raise EngineError(
-                f"ns-3 gave no answer in {self._link_limit(expected):g} s ({self._world})"
-            ) from None
+            self._give_up(limit)
         except (EOFError, OSError):
             self._fail()
         self.asked = False
@@ -72,22 +72,22 @@ class Worker:
         assert kind == expected
         return payload
 
-    @staticmethod
-    def _link_limit(expected: bytes) -> float:
-        return _BEGIN_LIMIT_S if expected == wire.READY else _STEP_LIMIT_S
+    def _give_up(self, limit_s: float) -> NoReturn:
+        self.close()
+        raise EngineError(f"ns-3 gave no answer in {limit_s:g} s ({self._world})") from None
 
-    def _fail(self) -> None:
-        """The process is gone: say why."""
+    def _fail(self) -> NoReturn:
+        """The process does not talk any more: say why."""
         try:
             code = self._process.wait(_END_LIMIT_S)
+            how = f"ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
         except subprocess.TimeoutExpired:
-            code = 0
+            how = "broke off the connection and was ended"
         self._complaints.seek(0)
         lines = self._complaints.read().decode(errors="replace").strip().splitlines()
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         self.close()
         raise EngineError(
-            f"ns-3's process ended with {how} ({self._world}): {lines[-1] if lines else 'no word'}"
+            f"ns-3's process {how} ({self._world}): {lines[-1] if lines else 'no word'}"
         ) from None
 
     def close(self) -> None:

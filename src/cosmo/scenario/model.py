@@ -118,7 +118,7 @@ class Wifi(_Part):
     rts: Annotated[bool, Field(strict=True)]  # an exchange of RTS and CTS before every frame
     ampdu_bytes: Annotated[int, Field(strict=True, ge=0, le=65535)]
     datagram_bytes: Annotated[int, Field(strict=True, ge=64, le=1472)]
-    queue_packets: Count  # of a device; what does not fit waits in front of it
+    queue_packets: Count  # of a device; what does not fit waits in ns-3's FqCoDel, not for long
     queue_ms: Annotated[Positive, Field(le=1e6)]  # how long a packet may wait in it
     transport: Literal["udp", "tcp"]
 

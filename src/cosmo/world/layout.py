@@ -1,12 +1,10 @@
 """Scenario and episodes turned into the kernel's arrays."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from cosmo.scenario import Scenario, en_state_scale, per_link, per_node, sn_state_scale
-from cosmo.scenario.model import Mobility
 from cosmo.workload import Episode
 from cosmo.world.events import KIND, KIND_SHIFT, SN_DECISION
 from cosmo.world.records import (
@@ -36,6 +34,7 @@ from cosmo.world.records import (
     State,
     Turn,
 )
+from cosmo.world.walks import walks
 
 _BYTES_PER_MS = 125.0  # in one Mbps
 _FIRST_EVENTS, _FIRST_MESSAGES = 48, 8  # both grow when a world needs more
@@ -80,7 +79,7 @@ def constants(
     fixed["sns"] = sn.count
     fixed["ues"] = len(scenario.mobility.distances_m)
     slots = np.array([*per_node(en.slots, en.count), *per_node(sn.slots, sn.count)], np.int64)
-    enter, leave, edge, crossing = _walks(scenario.mobility)
+    of_ue = walks(scenario.mobility)
     return Constants(
         settings=fixed,
         node_slots=slots,
@@ -92,10 +91,10 @@ def constants(
         up_rate=np.array(per_link(backhaul.up_mbps, en.count, sn.count)) * _BYTES_PER_MS,
         down_rate=np.array(per_link(backhaul.down_mbps, en.count, sn.count)) * _BYTES_PER_MS,
         state_scale=np.concatenate([en_state_scale(scenario), sn_state_scale(scenario)]),
-        ue_enter=enter,
-        ue_leave=leave,
-        ue_edge=edge,
-        ue_crossing=crossing,
+        ue_enter=of_ue.enter,
+        ue_leave=of_ue.leave,
+        ue_edge=of_ue.edge,
+        ue_crossing=of_ue.crossing,
     )
 
 
@@ -104,29 +103,6 @@ def _both(
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     values = (*per_node(of_en, scenario.en.count), *per_node(of_sn, scenario.sn.count))
     return np.array(values, np.float64)
-
-
-def _walks(mobility: Mobility) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """R7 in closed form: when each UE is in range, first at the far edge, and crosses again."""
-    speed, radius = mobility.speed_m_per_s / 1000.0, mobility.radius_m
-    walks = []
-    for distance, heading in zip(mobility.distances_m, mobility.headings_deg, strict=True):
-        towards = distance * math.cos(math.radians(heading))
-        miss = distance * math.sin(math.radians(heading))
-        half = radius * radius - miss * miss  # square of half the chord
-        if speed == 0.0 or half < 0.0:
-            inside = distance <= radius
-            walks.append((0.0, math.inf if inside else -1.0, math.inf if inside else 0.0, 0.0))
-            continue
-        near, far = (towards - math.sqrt(half)) / speed, (towards + math.sqrt(half)) / speed
-        if far < 0.0:  # it starts outside and walks away
-            walks.append((0.0, -1.0, 0.0, 0.0))
-        elif mobility.at_edge == "turn":
-            walks.append((max(near, 0.0), math.inf, far, far - near))
-        else:
-            walks.append((max(near, 0.0), far, far, 0.0))
-    enter, leave, edge, crossing = (np.array(column) for column in zip(*walks, strict=True))
-    return enter, leave, edge, crossing
 
 
 def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) -> State:
