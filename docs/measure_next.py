@@ -1,56 +1,105 @@
 """Trains `cosmo-next` and plays it and its rivals on equal workloads, for docs/next.md.
 
-    python docs/measure_next.py              # an hour on two cores; then docs/regenerate.py --pages
+    python docs/measure_next.py              # three hours; then docs/regenerate.py --pages
     python docs/measure_next.py FOLDER       # keeps, and uses, what is trained already in FOLDER
 
-Results are in docs/data/next/metrics.parquet: a row for every method, point, run and episode.
+Results are in docs/data/next/metrics.parquet: a row for every method, point, run and episode. A
+trained method is named after its training, as in "cosmo-next paper".
 """
 
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars
 
 from cosmo import load
-from cosmo.control import method, play
+from cosmo.control import Dispatcher, Method, Setting, Updater, method, play
+from cosmo.control.updaters.periodic import PeriodicUpdater
 from cosmo.learn import session
 from cosmo.learn.next.loads import stepped
 from cosmo.learn.trainer import Run
 from cosmo.measure import episode_metrics
+from cosmo.scenario import Scenario
 from cosmo.study import LocalExecutor, conduct, plan_checked
 from cosmo.study.units import METRICS_FILE
+from cosmo.workload import Episode, episode
 
 DATA = Path(__file__).parent / "data" / "next"
 SEEDS, EPISODES = list(range(10)), 5
-STEPS, STEP_RATES, STEPS_MS = "steps", (120.0, 320.0, 120.0), (4000.0, 7000.0)
-# Of each training: its scenario, its settings, its runs.
-ON_SHARED = ["en.failure=0.3", "episodes=26"]
-TRAININGS: dict[str, tuple[str, list[str], list[int]]] = {
-    "paper": ("paper", [], SEEDS),
-    "shared-sn": ("shared-sn", ON_SHARED, SEEDS),
-    "paper-short": ("paper", ["episodes=16"], SEEDS[:3]),
-    "paper-no-foresight": ("paper", ["episodes=16", "en.horizon_ms=1.0"], SEEDS[:3]),
-    "shared-sn-short": ("shared-sn", [*ON_SHARED, "episodes=16"], SEEDS[:3]),
-    "shared-sn-no-evidence": (
-        "shared-sn",
-        [*ON_SHARED, "episodes=16", "en.evidence=false"],
-        SEEDS[:3],
-    ),
+
+
+@dataclass(frozen=True)
+class Training:
+    """On which scenario, and how it differs from the preset."""
+
+    scenario: str
+    settings: Sequence[str] = ()
+    world: Sequence[str] = ()  # settings of the scenario
+
+
+# Where others are at the SNs, or rates change, failures cannot be avoided altogether.
+BOLD = "en.failure=0.3"
+SHARED = (BOLD, "episodes=20")
+SHORT = "episodes=16"
+FORESIGHT = "en.horizon_ms=1.0"
+WHOLE = {
+    "paper": Training("paper"),
+    "shared-sn": Training("shared-sn", SHARED),
+    "fading-backhaul": Training("fading-backhaul", SHARED),
+    "campus": Training("campus", (*SHARED, "worlds=14")),
 }
-RIVALS = {
-    "paper": ["self-tracking", "priced-books"],
-    "shared-sn": [
-        "self-tracking",
-        "priced-books",
-        "aoi-threshold",
-        "aoci-online",
-        "aov-gap",
-        "prequal",
-        "full-information",
-    ],
+# What each part is worth: all of one scenario are trained for as long.
+PARTS = {
+    "paper-short": Training("paper", (SHORT,)),
+    "paper-no-books": Training("paper", (SHORT, "en.books=false")),
+    "paper-no-foresight": Training("paper", (SHORT, FORESIGHT)),
+    "paper-no-margin": Training("paper", (SHORT, "en.margin=0.0")),
+    "shared-sn-no-books": Training("shared-sn", (*SHARED, "en.books=false")),
+    "shared-sn-no-foresight": Training("shared-sn", (*SHARED, FORESIGHT)),
+    "shared-sn-no-evidence": Training("shared-sn", (*SHARED, "en.evidence=false")),
+    "shared-sn-raw": Training("shared-sn", (*SHARED, "sn.semantic=false")),
+}
+# One load each, for as long as the policy for all loads.
+ONLY_POISSON = (SHORT, "loads.below=1.0", "loads.above=1.0", 'loads.arrivals=["poisson"]')
+SPECIALISTS = {
+    f"paper-only-{rate}": Training(
+        "paper", ONLY_POISSON, (f"workload.rates_of_interest=[{rate}.0]",)
+    )
+    for rate in (220, 320)
+}
+TRAININGS = WHOLE | PARTS | SPECIALISTS
+
+DEPLOYABLE = (
+    *("self-tracking", "priced-books", "aoi-threshold", "aoci-online", "aov-gap", "prequal"),
+    *("admission-control", "periodic"),
+)
+RIVALS = (*DEPLOYABLE, "full-information")
+# Where trained controllers meet scenarios that they were not trained on: Poisson, these rates.
+ABROAD = {
+    "paper": (220.0, 320.0),
+    "shared-sn": (120.0, 200.0),
+    "fading-backhaul": (160.0, 220.0, 320.0),
+    "campus": (120.0, 180.0, 240.0),
+}
+STEPS, STEP_RATES, STEPS_MS = "steps", (120.0, 320.0, 120.0), (4000.0, 7000.0)
+# The trade of success against update cost: what methods are swept by.
+TRADE_RATE, TRADE_EPISODES = 120.0, 3
+PRICES = (0.0, 0.25, 1.0, 4.0, 16.0)
+TOLD_EVERY_MS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0)
+SWEPT = {
+    "periodic": [f"periodic:interval_ms={each:g}" for each in (5, 10, 20, 37, 100, 200)],
+    "aoi-threshold": [f"aoi-threshold:kappa={each:g}" for each in (0.3, 1.0, 5.1, 20, 80)],
+    "aoci-online": [f"aoci-online:cost_ms2={each:g}" for each in (40, 160, 660, 2640, 10560)],
+    "aov-gap": [f"aov-gap:threshold={each:g}" for each in (0.02, 0.05, 0.1, 0.2, 0.4)],
+    "prequal": ["prequal"],
+    "self-tracking": ["self-tracking"],
+    "priced-books": ["priced-books"],
+    "full-information": ["full-information"],
 }
 KEPT = (
     *("scenario", "arrivals", "rate", "method", "seed", "episode"),
@@ -60,47 +109,46 @@ KEPT = (
 
 def train(name: str, folder: Path) -> None:
     """One of the trainings, unless it is there."""
-    scenario, settings, seeds = TRAININGS[name]
+    training = TRAININGS[name]
     print(f"training: {name} …", flush=True)
-    config = session.load_config_of("cosmo-next", None, settings)
-    runs = [Run(load(scenario), seed) for seed in seeds]
+    config = session.load_config_of("cosmo-next", None, list(training.settings))
+    scenario = load(training.scenario, training.world)
+    runs = [Run(scenario, seed) for seed in SEEDS]
     session.train(folder / name, "cosmo-next", runs, config, resume=(folder / name).exists())
 
 
 def compare(folder: Path) -> list[dict[str, Any]]:
     """Who is played where."""
 
-    def next_from(name: str) -> str:
-        return f"cosmo-next:checkpoint={folder / name}"
+    def trained(*names: str) -> list[str]:
+        return [f"cosmo-next:checkpoint={folder / name}" for name in names]
 
-    here = [next_from("paper"), *RIVALS["paper"]]
-    shared = [next_from("shared-sn"), *RIVALS["shared-sn"]]
-    return [
-        {"methods": here, "scenarios": ["paper"]},
+    poisson = {"arrivals": ["poisson"]}
+    here = [*trained("paper"), "self-tracking", "priced-books"]
+    found: list[dict[str, Any]] = [
+        {"methods": [*trained("paper"), *RIVALS], "scenarios": ["paper"]},
         {"methods": here, "scenarios": ["paper"], "rates": [140.0, 260.0, 300.0]},
-        {
-            "methods": here,
-            "scenarios": ["paper"],
-            "arrivals": ["bursty"],
-            "rates": [160.0, 220.0],
-        },
-        {"methods": shared, "scenarios": ["shared-sn"]},
+        {"methods": here, "scenarios": ["paper"], "arrivals": ["bursty"], "rates": [160.0, 220.0]},
+        {"methods": [*trained("shared-sn"), *RIVALS], "scenarios": ["shared-sn"]},
     ]
+    for scenario, rates in ABROAD.items():
+        known = scenario in ("paper", "shared-sn")  # and played there above
+        methods = trained(*(name for name in WHOLE if not (known and name == scenario)))
+        rivals = () if known else RIVALS
+        place = {"scenarios": [scenario], "rates": list(rates), **poisson}
+        found.append({"methods": [*methods, *rivals], **place})
+    for name, training in PARTS.items():
+        found.append({"methods": trained(name), "scenarios": [training.scenario], **poisson})
+    for name, training in SPECIALISTS.items():
+        only = load(training.scenario, training.world).workload.rates_of_interest
+        place = {"scenarios": [training.scenario], "rates": list(only), **poisson}
+        found.append({"methods": trained(name), **place})
+    return found
 
 
-def compare_parts(folder: Path) -> list[dict[str, Any]]:
-    """The ablations, on the seeds that all of them have."""
-    parts: list[dict[str, Any]] = []
-    for name, (scenario, _, seeds) in TRAININGS.items():
-        if len(seeds) < len(SEEDS):
-            methods = [f"cosmo-next:checkpoint={folder / name}"]
-            parts.append({"methods": methods, "scenarios": [scenario], "arrivals": ["poisson"]})
-    return parts
-
-
-def studied(name: str, parts: list[dict[str, Any]], seeds: list[int]) -> polars.DataFrame:
+def studied(name: str, parts: list[dict[str, Any]]) -> polars.DataFrame:
     """Results of a study of these parts; a trained method has its folder's name."""
-    data = {"name": name, "seeds": seeds, "episodes": EPISODES, "compare": parts}
+    data = {"name": name, "seeds": SEEDS, "episodes": EPISODES, "compare": parts}
     with tempfile.TemporaryDirectory() as scratch:
         progress = conduct(plan_checked(data), Path(scratch) / name, LocalExecutor())
         if progress.failed:
@@ -110,37 +158,85 @@ def studied(name: str, parts: list[dict[str, Any]], seeds: list[int]) -> polars.
     return table.select(KEPT).with_columns(named)
 
 
-def stepping(folder: Path) -> polars.DataFrame:
+def played(
+    scenario: Scenario, chosen: Method, point: tuple[Any, ...], worlds: Iterable[list[Episode]]
+) -> list[tuple[Any, ...]]:
+    """Rows of every run's worlds; `point` is what they are called."""
+    rows = []
+    for seed, episodes in zip(SEEDS, worlds, strict=True):
+        numbers = list(range(len(episodes)))
+        outcomes = play(scenario, chosen, episodes, seed, numbers)
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            found = episode_metrics(scenario, outcome, chosen.carries)
+            rows.append((*point, seed, number, *(found[metric] for metric in KEPT[6:])))
+    return rows
+
+
+def stepping(folder: Path) -> list[tuple[Any, ...]]:
     """120 tasks/s, then 320, then 120 again, within an episode; Poisson."""
     scenario, rows = load("paper", ["workload.arrivals=poisson"]), []
-    for name in (f"cosmo-next:checkpoint={folder / 'paper'}", *RIVALS["paper"]):
-        chosen = method(name)
-        for seed in SEEDS:
-            numbers = range(EPISODES)
-            worlds = [
-                stepped(scenario, "poisson", STEP_RATES, STEPS_MS, seed, number)
-                for number in numbers
-            ]
-            outcomes = play(scenario, chosen, worlds, seed, list(numbers))
-            for number, outcome in zip(numbers, outcomes, strict=True):
-                found = episode_metrics(scenario, outcome, chosen.carries)
-                point = ("paper", STEPS, 0.0, name.partition(":")[0], seed, number)
-                rows.append((*point, *(found[metric] for metric in KEPT[6:])))
-    table = polars.DataFrame(rows, schema=list(KEPT), orient="row")
-    return table.with_columns(polars.col("method").str.replace("^cosmo-next$", "cosmo-next paper"))
+    worlds = [
+        [stepped(scenario, "poisson", STEP_RATES, STEPS_MS, seed, k) for k in range(EPISODES)]
+        for seed in SEEDS
+    ]
+    names = {"cosmo-next paper": f"cosmo-next:checkpoint={folder / 'paper'}"}
+    names |= {name: name for name in ("self-tracking", "priced-books")}
+    for called, name in names.items():
+        rows += played(scenario, method(name), ("paper", STEPS, 0.0, called), worlds)
+    return rows
 
 
-def main() -> None:
+class ToldByTheClock(Method):
+    """A trained EN that is told the status every so often, whatever its SN thinks."""
+
+    def __init__(self, trained: Method, interval_ms: float) -> None:
+        self._trained, self._interval_ms = trained, interval_ms
+        self.carries = trained.carries  # type: ignore[misc]
+
+    def dispatcher(self, setting: Setting) -> Dispatcher:
+        """The trained one."""
+        return self._trained.dispatcher(setting)
+
+    def updater(self, setting: Setting) -> Updater:
+        """A clock."""
+        return PeriodicUpdater(self._interval_ms)
+
+
+def trading(folder: Path) -> list[tuple[Any, ...]]:
+    """Success against update cost on `shared-sn`; `arrivals` says what was swept."""
+    place = ["workload.arrivals=poisson", f"workload.rate={TRADE_RATE:g}"]
+    scenario, rows = load("shared-sn", place), []
+    worlds = [[episode(scenario, seed, k) for k in range(TRADE_EPISODES)] for seed in SEEDS]
+
+    def add(called: str, step: int, chosen: Method, price: float | None = None) -> None:
+        priced = [] if price is None else [f"utility.update_weight={price:g}"]
+        here = load("shared-sn", [*place, *priced])
+        rows.extend(played(here, chosen, ("shared-sn", "trade", float(step), called), worlds))
+
+    for name in ("shared-sn", "shared-sn-no-books", "shared-sn-raw"):
+        trained = method(f"cosmo-next:checkpoint={folder / name}")
+        for step, price in enumerate(PRICES):
+            add(f"cosmo-next {name}", step, trained, price)
+    trained = method(f"cosmo-next:checkpoint={folder / 'shared-sn'}")
+    for step, interval_ms in enumerate(TOLD_EVERY_MS):
+        add("cosmo-next by the clock", step, ToldByTheClock(trained, interval_ms))
+    for called, names in SWEPT.items():
+        for step, name in enumerate(names):
+            add(called, step, method(name))
+    return rows
+
+
+def measure(kept: str | None = None) -> None:
     """Train what is missing, play everything, write."""
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(sys.argv[1] if len(sys.argv) > 1 else scratch).absolute()
+        folder = Path(kept or scratch).absolute()
         for name in TRAININGS:
             train(name, folder)
         print("playing …", flush=True)
+        rows = [*stepping(folder), *trading(folder)]
         tables = [
-            studied("next", compare(folder), SEEDS),
-            studied("parts", compare_parts(folder), SEEDS[:3]),
-            stepping(folder),
+            studied("next", compare(folder)),
+            polars.DataFrame(rows, schema=list(KEPT), orient="row"),
         ]
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
@@ -148,4 +244,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    measure(sys.argv[1] if len(sys.argv) > 1 else None)

@@ -1,8 +1,8 @@
-"""Writes the measured parts of the docs anew: `make docs` (an hour or so, most of it on ns-3).
+"""Writes the measured parts of the docs anew: `make docs` (hours, on ns-3 and on trainings most).
 
 `docs/data/` holds what the pages were made from: metrics and curves of the whole paper, of all
-baselines in both worlds, of both engines, and the fit of the embedded channel. A measured
-part of a page stands between `<!-- NAME -->` and `<!-- end -->`.
+baselines in both worlds, of both engines, of `cosmo-next`, and the fit of the embedded channel. A
+measured part of a page stands between `<!-- NAME -->` and `<!-- end -->`.
 
     python docs/regenerate.py            # measure everything again, then write
     python docs/regenerate.py engines    # measure only that
@@ -14,13 +14,14 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import measure_next
 import numpy as np
 import polars
+import write_next
 
 from cosmo.control import method, simulate
 from cosmo.ns3.calibrate import calibrate
@@ -46,7 +47,7 @@ STUDIES = {
     "baselines-shared-sn": load_plan("baselines", ['scenarios=["shared-sn"]']),
     "engines": load_plan("engines"),
 }
-CALIBRATION = "calibration"
+CALIBRATION, NEXT = "calibration", "next"
 SHOWN = (
     ("success_rate", "Success rate", 3),
     ("decision_accuracy", "Decision accuracy", 3),
@@ -176,65 +177,6 @@ def transfer(summary: polars.DataFrame) -> str:
     return tables.markdown(("arrivals", "tasks/s", *names), rows)
 
 
-def parts(metrics: polars.DataFrame) -> str:
-    """What `cosmo-next` loses without its parts."""
-    names = {
-        "paper": (
-            ("cosmo-next paper-short", "`cosmo-next`"),
-            ("cosmo-next paper-no-foresight", "without foresight (`en.horizon_ms=1`)"),
-            ("self-tracking", "`self-tracking`"),
-        ),
-        "shared-sn": (
-            ("cosmo-next shared-sn-short", "`cosmo-next`"),
-            ("cosmo-next shared-sn-no-evidence", "without evidence (`en.evidence=false`)"),
-            ("self-tracking", "`self-tracking`"),
-        ),
-    }
-    written = []
-    for scenario, rows in names.items():
-        here = metrics.filter(polars.col("seed") < 3, scenario=scenario, arrivals="poisson")
-        interest = load_scenario(scenario).workload.rates_of_interest
-        summary = summarise(here.filter(polars.col("rate").is_in(interest)))
-        rates = sorted(summary["rate"].unique())
-        body = []
-        for name, title in rows:
-            point = summary.filter(method=name)
-            success = point.filter(metric="success_rate").sort("rate")["mean"]
-            failed = point.filter(metric="fp_rate").sort("rate")["mean"]
-            middle = failed[rates.index(160.0)]
-            body.append((title, *(f"{value:.3f}" for value in success), f"{middle:.3f}"))
-        header = (f"`{scenario}`", *(f"{rate:g}" for rate in rates), "failed at 160")
-        written.append(tables.markdown(header, body))
-    return "\n\n".join(written)
-
-
-def past_the_paper(metrics: polars.DataFrame) -> dict[str, str]:
-    """Tables of `cosmo-next`, which docs/measure_next.py has measured."""
-    whole = polars.col("method").is_in(["cosmo-next paper", "cosmo-next shared-sn"])
-    named = metrics.filter(whole | ~polars.col("method").str.starts_with("cosmo-next "))
-    plain = polars.col("method").str.replace("^cosmo-next .*", "cosmo-next")
-    summary = summarise(named.with_columns(plain))
-    known = load_scenario().workload.rates_of_interest
-    paper = summary.filter(scenario="paper")
-    trained = paper.filter(polars.col("rate").is_in(known), polars.col("arrivals") != "bursty")
-    other = paper.filter(~polars.col("rate").is_in(known) | (polars.col("arrivals") == "bursty"))
-    both = ("deterministic", "poisson")
-
-    def shown(where: polars.DataFrame, processes: Sequence[str], metrics: Any) -> str:
-        return "\n\n".join(
-            f"{title}, {process}:\n\n{tables.comparison(where, process, metric, digits)}"
-            for metric, title, digits in metrics
-            for process in processes
-        )
-
-    return {
-        "parts": parts(metrics),
-        "paper": shown(trained, both, SHOWN[:3]),
-        "unseen": shown(other, (*both, "bursty", "steps"), SHOWN[:1]),
-        "shared-sn": shown(summary.filter(scenario="shared-sn"), both, SHOWN[:3]),
-    }
-
-
 def calibration(told: dict[str, Any]) -> str:
     """What `cosmo calibrate access` found."""
     rows = []
@@ -272,13 +214,15 @@ def write(page: str, parts: dict[str, str]) -> None:
 
 def main() -> None:
     """Measure, then write the pages."""
-    known = [*STUDIES, CALIBRATION]
+    known = [*STUDIES, CALIBRATION, NEXT]
     chosen = [] if "--pages" in sys.argv[1:] else sys.argv[1:] or known
     for name in chosen:
         if name not in known:
             sys.exit(f"{name}: must be one of {', '.join(known)}")
         if name == CALIBRATION:
             measure_channel()
+        elif name == NEXT:
+            measure_next.measure()
         else:
             measure(name, STUDIES[name])
     summaries = {}
@@ -337,7 +281,9 @@ def main() -> None:
             "calibration": calibration(json.loads((DATA / f"{CALIBRATION}.json").read_text())),
         },
     )
-    write("next.md", past_the_paper(polars.read_parquet(DATA / "next" / METRICS_FILE)))
+    past = polars.read_parquet(DATA / NEXT / METRICS_FILE)
+    write("next.md", write_next.page(past))
+    write_next.trade_figure(write_next.trade_points(past), images / "next-trade.png")
     limits = bounds(load(DATA / "baselines-shared-sn").plan)
     figures.metric_figure(
         summaries["baselines-shared-sn"],

@@ -8,7 +8,9 @@ import pytest
 from cosmo import InputError, load
 from cosmo.control import evaluate, load_controller, method, play
 from cosmo.control.next.sn import NEWS
+from cosmo.control.next.values import CHANCE, LOCAL, REMOTE, chance_shapes, value_shapes
 from cosmo.learn import session
+from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
 from cosmo.learn.next.loads import some_load, stepped
 from cosmo.learn.next.returns import baseline, load_terms, returns
@@ -56,6 +58,37 @@ def test_the_baseline_is_the_mean_reward_at_a_load():
     weights = baseline(seen, earned)
     at = np.array([[0.5] * 5, [1.5] * 5], np.float32)
     np.testing.assert_allclose(load_terms(at, np) @ weights, [0.9, 0.8], atol=0.02)
+
+
+def test_a_fit_goes_where_the_targets_are_and_the_acting_weights_follow_slowly():
+    random = np.random.default_rng(3)
+    runs, rows = 2, 4000
+    shapes = value_shapes(8, 8) | chance_shapes(6)
+    p = {
+        name: random.normal(0.0, 0.3, (runs, *shape)).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    data = {
+        "local": random.random((runs, rows, LOCAL)).astype(np.float32),
+        "remote": random.random((runs, rows, 1, REMOTE)).astype(np.float32),
+        "load": random.random((runs, rows, 5)).astype(np.float32),
+        "chance": random.normal(size=(runs, rows, 1, CHANCE)).astype(np.float32),
+    }
+    data["target"] = data["local"][..., 0] - 2.0 * data["remote"][:, :, 0, 1]
+    data["feasible"] = (data["chance"][..., 0] > 0).astype(np.float32)
+    state = fit.started(p, 5.0)
+    quick = fit.fitted(state, data, 0, np.float32(3e-3), np.float32(0.01), 5.0, 200, 256)
+    start, now, average = (
+        float(fit.loss(each, data)) for each in (p, quick["p"], quick["average"])
+    )
+    assert now < average < 0.6 * start
+    assert now < 0.25 * start
+    # One run's numbers are its own: nothing of the other's data comes in.
+    other = {name: np.concatenate([value[:1], value[1:] + 1.0]) for name, value in data.items()}
+    alone = fit.fitted(state, other, 0, np.float32(3e-3), np.float32(0.01), 5.0, 200, 256)
+    for name, value in alone["p"].items():
+        np.testing.assert_allclose(value[0], quick["p"][name][0], rtol=1e-4, atol=1e-5)
+        assert not np.allclose(value[1], quick["p"][name][1])
 
 
 def test_the_worth_of_news_is_found_in_what_is_earned_after():

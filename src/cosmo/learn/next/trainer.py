@@ -26,7 +26,10 @@ from cosmo.seeds import Purpose, stream
 
 Arrays = dict[str, NDArray[Any]]
 
-_FIRST_ROUNDS, _FIRST_TRACE = 2, 0.95  # there are no values to lean on yet
+_FIRST_ROUNDS = 2  # are forgotten: nobody knew anything
+# λ falls from here to what it shall be over this share of the rounds: while values are far off,
+# long returns put them right in fewer rounds; later, short ones have less noise.
+_FIRST_TRACE, _EARLY = 0.95, 0.6
 _FITTED = ("local", "remote", "load", "chance")
 
 
@@ -127,7 +130,8 @@ class NextTrainer:
             self._rules,
         )
         found = {name: np.asarray(value) for name, value in judged.items()}
-        trace = max(config.trace, _FIRST_TRACE) if number < _FIRST_ROUNDS else config.trace
+        early = max(0.0, 1.0 - number / (_EARLY * self.config.episodes))
+        trace = config.trace + early * max(0.0, _FIRST_TRACE - config.trace)
         fresh: Arrays = {}
         columns: dict[str, list[NDArray[Any]]] = {}
         for each, mine in enumerate(own):
