@@ -3,11 +3,13 @@
     python docs/measure_next.py              # three hours; then docs/regenerate.py --pages
     python docs/measure_next.py FOLDER       # keeps, and uses, what is trained already in FOLDER
 
+(FOLDER knows with which settings its trainings were made, not with which code: a new one for new
+code.)
+
 Results are in docs/data/next/metrics.parquet: a row for every method, point, run and episode. A
 trained method is named after its training, as in "cosmo-next paper".
 """
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -18,8 +20,9 @@ from typing import Any
 import polars
 
 from cosmo import load
-from cosmo.control import Dispatcher, Method, Setting, Updater, method, play
+from cosmo.control import BASELINES, Dispatcher, Method, Setting, Updater, method, play
 from cosmo.control.updaters.periodic import PeriodicUpdater
+from cosmo.files import whole_file
 from cosmo.learn import session
 from cosmo.learn.next.loads import stepped
 from cosmo.learn.trainer import Run
@@ -60,25 +63,21 @@ PARTS = {
     "paper-no-foresight": Training("paper", (SHORT, FORESIGHT)),
     "paper-no-margin": Training("paper", (SHORT, "en.margin=0.0")),
     "shared-sn-no-books": Training("shared-sn", (*SHARED, "en.books=false")),
-    "shared-sn-no-foresight": Training("shared-sn", (*SHARED, FORESIGHT)),
     "shared-sn-no-evidence": Training("shared-sn", (*SHARED, "en.evidence=false")),
     "shared-sn-raw": Training("shared-sn", (*SHARED, "sn.semantic=false")),
 }
-# One load each, for as long as the policy for all loads.
+# One load each, for as long as "paper-short", which is for all loads.
 ONLY_POISSON = (SHORT, "loads.below=1.0", "loads.above=1.0", 'loads.arrivals=["poisson"]')
 SPECIALISTS = {
     f"paper-only-{rate}": Training(
         "paper", ONLY_POISSON, (f"workload.rates_of_interest=[{rate}.0]",)
     )
-    for rate in (220, 320)
+    for rate in (320,)
 }
 TRAININGS = WHOLE | PARTS | SPECIALISTS
 
-DEPLOYABLE = (
-    *("self-tracking", "priced-books", "aoi-threshold", "aoci-online", "aov-gap", "prequal"),
-    *("admission-control", "periodic"),
-)
-RIVALS = (*DEPLOYABLE, "full-information")
+RIVALS = BASELINES  # all that need no training
+GUESTS = ("self-tracking", "priced-books", "aoci-online", "aov-gap", "full-information")
 # Where trained controllers meet scenarios that they were not trained on: Poisson, these rates.
 ABROAD = {
     "paper": (220.0, 320.0),
@@ -87,6 +86,7 @@ ABROAD = {
     "campus": (120.0, 180.0, 240.0),
 }
 STEPS, STEP_RATES, STEPS_MS = "steps", (120.0, 320.0, 120.0), (4000.0, 7000.0)
+STEPPING = 0.0  # stands for a rate
 # The trade of success against update cost: what methods are swept by.
 TRADE_RATE, TRADE_EPISODES = 120.0, 3
 PRICES = (0.0, 0.25, 1.0, 4.0, 16.0)
@@ -134,7 +134,7 @@ def compare(folder: Path) -> list[dict[str, Any]]:
     for scenario, rates in ABROAD.items():
         known = scenario in ("paper", "shared-sn")  # and played there above
         methods = trained(*(name for name in WHOLE if not (known and name == scenario)))
-        rivals = () if known else RIVALS
+        rivals = () if known else GUESTS
         place = {"scenarios": [scenario], "rates": list(rates), **poisson}
         found.append({"methods": [*methods, *rivals], **place})
     for name, training in PARTS.items():
@@ -162,13 +162,17 @@ def played(
     scenario: Scenario, chosen: Method, point: tuple[Any, ...], worlds: Iterable[list[Episode]]
 ) -> list[tuple[Any, ...]]:
     """Rows of every run's worlds; `point` is what they are called."""
+    places = [
+        (seed, number, each)
+        for seed, episodes in zip(SEEDS, worlds, strict=True)
+        for number, each in enumerate(episodes)
+    ]
+    seeds, numbers, episodes = zip(*places, strict=True)
     rows = []
-    for seed, episodes in zip(SEEDS, worlds, strict=True):
-        numbers = list(range(len(episodes)))
-        outcomes = play(scenario, chosen, episodes, seed, numbers)
-        for number, outcome in zip(numbers, outcomes, strict=True):
-            found = episode_metrics(scenario, outcome, chosen.carries)
-            rows.append((*point, seed, number, *(found[metric] for metric in KEPT[6:])))
+    outcomes = play(scenario, chosen, episodes, seeds, numbers)
+    for seed, number, outcome in zip(seeds, numbers, outcomes, strict=True):
+        found = episode_metrics(scenario, outcome, chosen.carries)
+        rows.append((*point, seed, number, *(found[metric] for metric in KEPT[6:])))
     return rows
 
 
@@ -182,7 +186,7 @@ def stepping(folder: Path) -> list[tuple[Any, ...]]:
     names = {"cosmo-next paper": f"cosmo-next:checkpoint={folder / 'paper'}"}
     names |= {name: name for name in ("self-tracking", "priced-books")}
     for called, name in names.items():
-        rows += played(scenario, method(name), ("paper", STEPS, 0.0, called), worlds)
+        rows += played(scenario, method(name), ("paper", STEPS, STEPPING, called), worlds)
     return rows
 
 
@@ -238,9 +242,9 @@ def measure(kept: str | None = None) -> None:
             studied("next", compare(folder)),
             polars.DataFrame(rows, schema=list(KEPT), orient="row"),
         ]
-    shutil.rmtree(DATA, ignore_errors=True)
-    DATA.mkdir(parents=True)
-    polars.concat(tables, how="vertical_relaxed").write_parquet(DATA / METRICS_FILE)
+    DATA.mkdir(parents=True, exist_ok=True)
+    with whole_file(DATA / METRICS_FILE) as temporary:
+        polars.concat(tables, how="vertical_relaxed").write_parquet(temporary)
 
 
 if __name__ == "__main__":

@@ -282,7 +282,7 @@ def main() -> None:
         },
     )
     past = polars.read_parquet(DATA / NEXT / METRICS_FILE)
-    write("next.md", write_next.page(past))
+    write("next.md", write_next.page(past, summaries["paper"]))
     write_next.trade_figure(write_next.trade_points(past), images / "next-trade.png")
     limits = bounds(load(DATA / "baselines-shared-sn").plan)
     figures.metric_figure(

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import polars
-from measure_next import ABROAD, DEPLOYABLE, RIVALS, STEPS, WHOLE
+from measure_next import ABROAD, GUESTS, RIVALS, STEPPING, STEPS, WHOLE
 
+from cosmo.control import METHODS
 from cosmo.files import whole_file
 from cosmo.scenario import load
 from cosmo.study import tables
-from cosmo.study.statistics import summarise
+from cosmo.study.statistics import paired, summarise
 from cosmo.study.style import colour
 
 SHOWN = (
@@ -22,31 +23,31 @@ BOTH = ("deterministic", "poisson")
 TRADE = "trade"
 PARTS = {
     "paper": (
-        ("cosmo-next paper-short", "`cosmo-next`, one policy for all loads"),
-        ("only", "a specialist for the load alone"),
-        ("cosmo-next paper-no-books", "without books"),
-        ("cosmo-next paper-no-foresight", "without foresight"),
-        ("cosmo-next paper-no-margin", "without the margin"),
+        ("cosmo-next paper-short", "`cosmo-next`, 16 rounds, one policy for all loads"),
+        ("cosmo-next paper-only-RATE", "a specialist for that load alone"),
+        ("cosmo-next paper-no-books", "without books (only statuses tell)"),
+        ("cosmo-next paper-no-foresight", "without foresight (`en.horizon_ms=1`)"),
+        ("cosmo-next paper-no-margin", "without the margin (`en.margin=0`)"),
         ("self-tracking", "`self-tracking`, for comparison"),
     ),
     "shared-sn": (
         ("cosmo-next shared-sn", "`cosmo-next`"),
-        ("cosmo-next shared-sn-no-books", "without books"),
-        ("cosmo-next shared-sn-no-foresight", "without foresight"),
-        ("cosmo-next shared-sn-no-evidence", "without evidence"),
-        ("cosmo-next shared-sn-raw", "raw instead of semantic status"),
+        ("cosmo-next shared-sn-no-books", "without books (only statuses tell)"),
+        ("cosmo-next shared-sn-no-evidence", "without evidence (`en.evidence=false`)"),
+        ("cosmo-next shared-sn-raw", "raw instead of semantic status (`sn.semantic=false`)"),
         ("self-tracking", "`self-tracking`, for comparison"),
     ),
 }
 LINES = {
     "cosmo-next shared-sn": "cosmo-next, its price swept",
     "cosmo-next by the clock": "cosmo-next's EN, told by the clock",
+    "cosmo-next shared-sn-raw": "cosmo-next with raw status, its price swept",
     "cosmo-next shared-sn-no-books": "cosmo-next without books, its price swept",
 }
 
 
 def _cell(row: polars.DataFrame, digits: int) -> str:
-    if not len(row):
+    if not len(row) or row["ci95"][0] is None:
         return "–"
     return f"{row['mean'][0]:.{digits}f} ± {row['ci95'][0]:.{digits}f}"
 
@@ -59,27 +60,31 @@ def _shown(where: polars.DataFrame, processes: Sequence[str], metrics: Any) -> s
     )
 
 
-def against_the_best(summary: polars.DataFrame) -> str:
-    """At every point of interest, `cosmo-next` beside the best deployable method."""
+def against_the_best(metrics: polars.DataFrame, papers: polars.DataFrame) -> str:
+    """At every point, `cosmo-next` beside the best rival that can be deployed, and `cosmo`."""
+    own = "cosmo-next paper"
+    success = summarise(metrics).filter(metric="success_rate")
+    can_be_deployed = [name for name in RIVALS if not METHODS[name].privileged]
+    points = success.select("arrivals", "rate").unique().sort("arrivals", "rate")
     rows = []
-    success = summary.filter(metric="success_rate")
-    for process, rate in (
-        success.select("arrivals", "rate").unique().sort("arrivals", "rate").rows()
-    ):
+    for process, rate in points.rows():
         here = success.filter(arrivals=process, rate=rate)
-        others = here.filter(polars.col("method").is_in(DEPLOYABLE)).sort("mean", descending=True)
-        best, own = others.row(0, named=True), here.filter(method="cosmo-next").row(0, named=True)
-        rival = f"`{best['method']}` {best['mean']:.4f}"
+        rivals = here.filter(polars.col("method").is_in(can_be_deployed))
+        best = rivals.sort("mean", descending=True).row(0, named=True)
+        pairs = paired(metrics.filter(arrivals=process, rate=rate), own, best["method"])
+        found = pairs.row(0, named=True)
+        cosmo = papers.filter(arrivals=process, rate=rate, method="cosmo", metric="success_rate")
         rows.append(
             (
                 process,
                 f"{rate:g}",
-                f"{own['mean']:.4f}",
-                rival,
-                f"{own['mean'] - best['mean']:+.4f}",
+                f"{here.filter(method=own)['mean'][0]:.4f}",
+                f"`{best['method']}` {best['mean']:.4f}",
+                "{difference:+.4f} [{low:+.4f}, {high:+.4f}]".format(**found),
+                f"{cosmo['mean'][0]:.3f}",
             )
         )
-    header = ("arrivals", "tasks/s", "`cosmo-next`", "best deployable rival", "difference")
+    header = ("arrivals", "tasks/s", "`cosmo-next`", "best rival", "difference", "`cosmo`")
     return tables.markdown(header, rows)
 
 
@@ -90,16 +95,17 @@ def parts(summary: polars.DataFrame) -> str:
         here = summary.filter(scenario=scenario, arrivals="poisson")
         rates = load(scenario).workload.rates_of_interest
         body = []
+        middle = rates[len(rates) // 2]
         for name, title in rows:
-            cells = []
-            for rate in rates:
-                called = f"cosmo-next paper-only-{rate:g}" if name == "only" else name
-                point = here.filter(method=called, rate=rate, metric="success_rate")
-                cells.append(_cell(point, 3))
-            cost = here.filter(method=name, rate=rates[len(rates) // 2], metric="update_cost_rate")
+            own = {rate: name.replace("RATE", f"{rate:g}") for rate in rates}
+            cells = [
+                _cell(here.filter(method=own[rate], rate=rate, metric="success_rate"), 3)
+                for rate in rates
+            ]
+            cost = here.filter(method=own[middle], rate=middle, metric="update_cost_rate")
             body.append((title, *cells, _cell(cost, 1)))
         titles = (f"{rate:g}" for rate in rates)
-        header = (f"`{scenario}`", *titles, f"update cost at {rates[len(rates) // 2]:g}")
+        header = (f"`{scenario}`", *titles, f"update cost at {middle:g}")
         written.append(tables.markdown(header, body))
     return "\n\n".join(written)
 
@@ -109,7 +115,7 @@ def abroad(summary: polars.DataFrame) -> str:
     success = summary.filter(arrivals="poisson", metric="success_rate")
     columns = [(scenario, rate) for scenario, rates in ABROAD.items() for rate in rates]
     names = [(f"cosmo-next {name}", f"trained on `{name}`") for name in WHOLE]
-    names += [(name, f"`{name}`") for name in RIVALS]
+    names += [(name, f"`{name}`") for name in GUESTS]
     body = []
     for name, title in names:
         cells = []
@@ -160,7 +166,7 @@ def trade_figure(points: polars.DataFrame, path: Path) -> None:
                 lw=1.8 if learned else 1.0,
                 ms=5 if learned else 4,
                 color=None if learned else colour(str(name)),
-                label=LINES.get(str(name), str(name).replace("cosmo-next ", "cosmo-next, ")),
+                label=LINES.get(str(name), str(name)),
             )
         panel.set_xscale("symlog", linthresh=1.0)
         panel.set_xlim(left=0)
@@ -173,23 +179,24 @@ def trade_figure(points: polars.DataFrame, path: Path) -> None:
         pyplot.close(figure)
 
 
-def page(metrics: polars.DataFrame) -> dict[str, str]:
-    """Every measured part of the page."""
-    swept = polars.col("arrivals") == TRADE
-    by_training = summarise(metrics.filter(~swept))
+def page(metrics: polars.DataFrame, papers: polars.DataFrame) -> dict[str, str]:
+    """Every measured part of the page; `papers` is the summary of the paper's study."""
+    played = metrics.filter(polars.col("arrivals") != TRADE)
+    by_training = summarise(played)
     own = polars.col("method") == "cosmo-next " + polars.col("scenario")
     rival = ~polars.col("method").str.starts_with("cosmo-next ")
     plain = polars.col("method").str.replace("^cosmo-next .*", "cosmo-next")
     summary = by_training.filter(own | rival).with_columns(plain)
     known = load().workload.rates_of_interest
-    paper = summary.filter(scenario="paper")
     usual = polars.col("rate").is_in(known) & polars.col("arrivals").is_in(BOTH)
-    shared = summary.filter(scenario="shared-sn")
-    unseen = paper.filter(~usual)
+    paper, shared = (summary.filter(scenario=name) for name in ("paper", "shared-sn"))
+    steps = tables.comparison(paper, STEPS, "success_rate", 3)
+    unseen = _shown(paper.filter(~usual), (*BOTH, "bursty"), SHOWN[:1])
+    stepping = steps.replace(f"| {STEPPING:g} |", "| 120 → 320 → 120 |", 1)
     return {
-        "best": against_the_best(paper.filter(usual)),
+        "best": against_the_best(played.filter(usual, scenario="paper"), papers),
         "paper": _shown(paper.filter(usual), BOTH, SHOWN),
-        "unseen": _shown(unseen, (*BOTH, "bursty", STEPS), SHOWN[:1]),
+        "unseen": f"{unseen}\n\nSuccess rate, steps at 4 and 7 s:\n\n{stepping}",
         "shared-sn": _shown(shared, BOTH, SHOWN),
         "parts": parts(by_training),
         "abroad": abroad(by_training),

@@ -4,25 +4,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import polars
 
-SLOW = """
-from pathlib import Path
-import time
-from cosmo import Method
-
-class Slow(Method):
-    '''Takes its time.'''
-    def dispatcher(self, setting):
-        return self
-    def decide(self, tasks):
-        Path("started").touch()
-        time.sleep(0.02)
-        return [0] * len(tasks)
-"""
+from slow import check_interrupted, slow_simulation
 
 
 def _cosmo(*arguments):
@@ -30,28 +16,9 @@ def _cosmo(*arguments):
 
 
 def test_an_interrupt_leaves_no_partial_file_and_says_so(tmp_path):
-    (tmp_path / "slow.py").write_text(SLOW)
-    (tmp_path / "tasks.csv").write_text("of an earlier run")
-    process = subprocess.Popen(
-        _cosmo("simulate", "--method", "slow.py:Slow", "--tasks-out", "tasks.csv"),
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    limit = time.monotonic() + 120
-    while not (tmp_path / "started").exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    process = slow_simulation(tmp_path)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert out == ""
-    assert err == "cosmo: interrupted, nothing was left half-written\n"
-    assert (tmp_path / "tasks.csv").read_text() == "of an earlier run"
-    visible = {path.name for path in tmp_path.iterdir() if path.name != "__pycache__"}
-    assert visible == {"slow.py", "tasks.csv", "started"}
+    check_interrupted(process, tmp_path)
 
 
 def test_a_hundred_thousand_tasks_of_a_trace_go_through(tmp_path):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import polars
 import pytest
 
 from cosmo import InputError, load
@@ -186,6 +187,15 @@ def test_what_cannot_be_trained_is_refused(trained):
         session.train(trained, "cosmo-next", _runs(4, 5), _config("en.batch=16"), resume=True)
     told = json.loads((trained / "training.json").read_text())
     assert told["training"]["en"]["failure"] == 1.0
+
+
+def test_a_raw_status_has_four_numbers(tmp_path):
+    config = _config("sn.semantic=false", "episodes=2", "sn.send_shares=[1.0]")
+    session.train(tmp_path / "raw", "cosmo-next", _runs(4), config)
+    assert method(f"cosmo-next:checkpoint={tmp_path / 'raw'}").carries == 4
+    curves = polars.read_parquet(tmp_path / "raw" / "curves.parquet")
+    # Every 20 ms four numbers at 0.5 units each.
+    np.testing.assert_allclose(curves["update_cost_rate"], 100.0, rtol=0.15)
 
 
 def test_it_is_trained_on_the_embedded_engine():

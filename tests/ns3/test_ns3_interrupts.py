@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -11,21 +10,7 @@ from pathlib import Path
 import pytest
 
 from cosmo.ns3.tool import run_tool
-
-SLOW = """
-from pathlib import Path
-import time
-from cosmo import Method
-
-class Slow(Method):
-    '''Takes its time.'''
-    def dispatcher(self, setting):
-        return self
-    def decide(self, tasks):
-        Path("started").touch()
-        time.sleep(0.02)
-        return [0] * len(tasks)
-"""
+from slow import check_interrupted, slow_simulation
 
 
 def _alive(session):
@@ -44,33 +29,13 @@ def _alive(session):
 
 @pytest.mark.parametrize("send", [os.kill, os.killpg])
 def test_an_interrupt_ends_the_processes_of_all_worlds(tmp_path, send):
-    (tmp_path / "slow.py").write_text(SLOW)
-    (tmp_path / "tasks.csv").write_text("of an earlier run")
-    command = ["simulate", "-m", "slow.py:Slow", "--engine", "ns3", "--tasks-out", "tasks.csv"]
-    cosmo = subprocess.Popen(
-        [sys.executable, "-m", "cosmo", *command],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    limit = time.monotonic() + 120
-    while not (tmp_path / "started").exists():
-        assert cosmo.poll() is None, cosmo.communicate()
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    cosmo = slow_simulation(tmp_path, "--engine", "ns3")
     assert len(_alive(cosmo.pid)) == 2
     start = time.monotonic()
     send(cosmo.pid, signal.SIGINT)
-    out, err = cosmo.communicate(timeout=60)
+    check_interrupted(cosmo, tmp_path)
     assert time.monotonic() - start < 10
     assert _alive(cosmo.pid) == []
-    assert (cosmo.returncode, out) == (130, "")
-    assert err == "cosmo: interrupted, nothing was left half-written\n"
-    assert (tmp_path / "tasks.csv").read_text() == "of an earlier run"
-    visible = {path.name for path in tmp_path.iterdir() if path.name != "__pycache__"}
-    assert visible == {"slow.py", "tasks.csv", "started"}
 
 
 @pytest.mark.parametrize("cause", [KeyboardInterrupt, subprocess.TimeoutExpired])

@@ -38,12 +38,12 @@ class Agents:
     hierarchical: bool
     with_age: bool
 
+    any_topology = False  # an input for each SN
+
     @property
     def worlds(self) -> int:
         """How many runs act side by side."""
         return len(self.sn["project.w"])
-
-    any_topology = False  # an input for each SN
 
     @property
     def dimensions(self) -> int:

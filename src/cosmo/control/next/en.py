@@ -1,4 +1,4 @@
-"""The EN of `cosmo-next`: books, chances and prices; gate first, then route."""
+"""The EN of `cosmo-next`: books, chances and prices; the best route, then the gate."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,15 +22,16 @@ Weigh = Callable[..., tuple[Any, Any, Any]]  # `values.weighed`, or the same com
 
 @dataclass(slots=True)
 class Considered:
-    """What the EN knew, and what each route would be worth more than a rejection."""
+    """What the EN knew, what each route would be worth more than a rejection, and the task's own
+    fate there.
+    """
 
     seen: Seen
     advantage: Floats  # [row, route]
-    fate: Floats  # of the task itself: [row, route]
-    rejected: Floats  # V after a rejection
+    fate: Floats  # [row, route]
 
     def actions(self, margin: float) -> Ints:
-        """Gate: reject unless the route is worth more; then route."""
+        """Of each task the best route, or a rejection unless that is worth more."""
         route, worth = best_route(self.advantage, self.fate, margin)
         reject = self.advantage.shape[1]
         return np.asarray(np.where(worth > 0, route, reject), np.int64)
@@ -61,8 +62,12 @@ class NextDispatcher:
         worlds = tasks.world
         before = {name: self._seats.spread(worlds, part) for name, part in seen.before.items()}
         task = {name: self._seats.spread(worlds, part) for name, part in seen.task.items()}
-        found = self._weigh(self.layers, before, task, self.books.sn_places, self.rules)
-        return Considered(seen, *(self._seats.gathered(worlds, part) for part in found))
+        advantage, fate, _ = self._weigh(
+            self.layers, before, task, self.books.sn_places, self.rules
+        )
+        return Considered(
+            seen, self._seats.gathered(worlds, advantage), self._seats.gathered(worlds, fate)
+        )
 
     def commit(self, tasks: DispatchObservation, considered: Considered, actions: Ints) -> None:
         """Write down what was decided."""

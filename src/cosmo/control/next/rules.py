@@ -13,7 +13,7 @@ class NextRules:
 
     failure: float = 1.0  # κ: what a failed task costs, in successful ones
     margin: float = 0.1  # values that differ by less cannot be told apart
-    books: bool = True  # ENs keep books of what they have sent
+    books: bool = True  # ENs keep books of what they have sent; else only statuses tell
     evidence: bool = True  # ENs learn of others from results and statuses
     semantic: bool = True  # a status is work and room; False: all four numbers of R12
 
@@ -25,11 +25,12 @@ class NextRules:
 
 def rules_from(training: Mapping[str, Any]) -> NextRules:
     """Those of a configuration of training, as plain data."""
-    en = training["en"]
+    en, sn = training["en"], training["sn"]
+    # Controllers that were trained before there was a choice acted as these defaults say.
     return NextRules(
         failure=en["failure"],
-        margin=en["margin"],
-        books=en["books"],
+        margin=en.get("margin", 0.0),
+        books=en.get("books", True),
         evidence=en["evidence"],
-        semantic=training["sn"]["semantic"],
+        semantic=sn.get("semantic", True),
     )

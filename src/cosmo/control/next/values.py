@@ -7,8 +7,8 @@ SN. V is the value of what the decision leaves behind (an *afterstate*): what th
 will earn. V(after rejection) − V(after r) is the price of the capacity that the task takes.
 
 Between routes V differs by little, and a learned V is not that exact: of routes whose advantages
-cannot be told apart the task takes the one that is best for itself, the surest and then the fastest
-(its *fate*). The gate then compares that route with a rejection.
+cannot be told apart the task takes the one that is best for itself (its *fate*: what it is expected
+to earn there, and a little for haste). The gate then compares that route with a rejection.
 
 Everything is a pure function of arrays with leading axes [run, row], in NumPy for nodes and in JAX
 for training (`xp`). SNs share their weights and are summed up, so that any number of them will do.
@@ -27,7 +27,7 @@ LOCAL, REMOTE, CHANCE = 4, 11, 12  # inputs of the networks
 _SLOTS = 4  # of an SN, as the networks see it
 _FAR_MS = 250.0  # slots that are busy for longer, or do not exist
 _LEAST_CHANCE = 0.2  # routes that are hopeless are never taken
-_HASTE = 1e-3  # a task is in no hurry as long as it is in time: of two sure routes, the faster
+_HASTE = 1e-3  # a ms, in tasks: of two routes that are equally sure, the faster
 NEVER = -9.0
 
 Arrays = Mapping[str, Array]

@@ -28,7 +28,7 @@ class NextEnConfig(Part):
     hidden: Count
     joint: Count
     chance_hidden: Count
-    books: bool  # False, for comparison: ENs forget what they have sent
+    books: bool  # False, for comparison: ENs forget what they have sent, only statuses tell
     evidence: bool  # False, for comparison: ENs ignore what results and statuses tell of others
     failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
     margin: NotNegative  # routes whose advantages differ by less are told apart by the task's fate

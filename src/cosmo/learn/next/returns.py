@@ -3,9 +3,9 @@
     G_t = γ^(Δt) · (E_{t+1} + λ_{t+1}·(G_{t+1} − V_{t+1}))
 
 V_t is the value of what decision t left behind, E_{t+1} that of what the EN found at its next
-decision: the best of all routes, averaged over *several tasks* that could have come instead of the
-one that did (sizes and demands do not depend on the state, so any task that came will do). Where
-the EN explored, λ is 0: what followed was not its own policy. Rewards are taken relative to a
+decision: its route, or a rejection, averaged over *several tasks* that could have come instead of
+the one that did (sizes and demands do not depend on the state, so any task that came will do).
+Where the EN explored, λ is 0: what followed was not its own policy. Rewards are taken relative to a
 baseline that depends on the load alone; no decision changes the load, so prices stay the same.
 """
 

@@ -26,7 +26,7 @@ from cosmo.seeds import Purpose, stream
 
 Arrays = dict[str, NDArray[Any]]
 
-_FIRST_ROUNDS = 2  # are forgotten: nobody knew anything
+_FIRST_ROUNDS = 2  # in these nothing older is kept: nobody knew anything yet
 # λ falls from here to what it shall be over this share of the rounds: while values are far off,
 # long returns put them right in fewer rounds; later, short ones have less noise.
 _FIRST_TRACE, _EARLY = 0.95, 0.6
@@ -132,7 +132,6 @@ class NextTrainer:
         found = {name: np.asarray(value) for name, value in judged.items()}
         early = max(0.0, 1.0 - number / (_EARLY * self.config.episodes))
         trace = config.trace + early * max(0.0, _FIRST_TRACE - config.trace)
-        fresh: Arrays = {}
         columns: dict[str, list[NDArray[Any]]] = {}
         for each, mine in enumerate(own):
             mine = mine[:length]
