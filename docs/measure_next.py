@@ -50,14 +50,18 @@ BOLD = "en.failure=0.3"
 SHARED = (BOLD, "episodes=20")
 SHORT = "episodes=16"
 FORESIGHT = "en.horizon_ms=1.0"
+# Without bursts and steps of the load, which are then loads that it has not seen.
+STEADY = 'loads.arrivals=["deterministic", "deterministic", "poisson", "poisson", "poisson"]'
 WHOLE = {
-    "paper": Training("paper"),
+    "paper": Training("paper", (STEADY,)),
     "shared-sn": Training("shared-sn", SHARED),
     "fading-backhaul": Training("fading-backhaul", SHARED),
     "campus": Training("campus", (*SHARED, "worlds=14")),
 }
-# What each part is worth: all of one scenario are trained for as long.
+# What each part is worth: those of a scenario are trained for as long, on the preset's mix of loads
+# ("paper-mixed" is "paper" on that mix).
 PARTS = {
+    "paper-mixed": Training("paper"),
     "paper-short": Training("paper", (SHORT,)),
     "paper-no-books": Training("paper", (SHORT, "en.books=false")),
     "paper-no-foresight": Training("paper", (SHORT, FORESIGHT)),
@@ -124,7 +128,7 @@ def compare(folder: Path) -> list[dict[str, Any]]:
         return [f"cosmo-next:checkpoint={folder / name}" for name in names]
 
     poisson = {"arrivals": ["poisson"]}
-    here = [*trained("paper"), "self-tracking", "priced-books"]
+    here = [*trained("paper", "paper-mixed"), "self-tracking", "priced-books"]
     found: list[dict[str, Any]] = [
         {"methods": [*trained("paper"), *RIVALS], "scenarios": ["paper"]},
         {"methods": here, "scenarios": ["paper"], "rates": [140.0, 260.0, 300.0]},
@@ -138,7 +142,8 @@ def compare(folder: Path) -> list[dict[str, Any]]:
         place = {"scenarios": [scenario], "rates": list(rates), **poisson}
         found.append({"methods": [*methods, *rivals], **place})
     for name, training in PARTS.items():
-        found.append({"methods": trained(name), "scenarios": [training.scenario], **poisson})
+        processes = {} if name == "paper-mixed" else poisson
+        found.append({"methods": trained(name), "scenarios": [training.scenario], **processes})
     for name, training in SPECIALISTS.items():
         only = load(training.scenario, training.world).workload.rates_of_interest
         place = {"scenarios": [training.scenario], "rates": list(only), **poisson}
@@ -183,7 +188,10 @@ def stepping(folder: Path) -> list[tuple[Any, ...]]:
         [stepped(scenario, "poisson", STEP_RATES, STEPS_MS, seed, k) for k in range(EPISODES)]
         for seed in SEEDS
     ]
-    names = {"cosmo-next paper": f"cosmo-next:checkpoint={folder / 'paper'}"}
+    names = {
+        f"cosmo-next {name}": f"cosmo-next:checkpoint={folder / name}"
+        for name in ("paper", "paper-mixed")
+    }
     names |= {name: name for name in ("self-tracking", "priced-books")}
     for called, name in names.items():
         rows += played(scenario, method(name), ("paper", STEPS, STEPPING, called), worlds)

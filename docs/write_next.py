@@ -184,9 +184,14 @@ def page(metrics: polars.DataFrame, papers: polars.DataFrame) -> dict[str, str]:
     played = metrics.filter(polars.col("arrivals") != TRADE)
     by_training = summarise(played)
     own = polars.col("method") == "cosmo-next " + polars.col("scenario")
+    mixed = polars.col("method") == "cosmo-next paper-mixed"
     rival = ~polars.col("method").str.starts_with("cosmo-next ")
-    plain = polars.col("method").str.replace("^cosmo-next .*", "cosmo-next")
-    summary = by_training.filter(own | rival).with_columns(plain)
+    plain = (
+        polars.when(mixed)
+        .then(polars.lit("cosmo-next, trained on bursts and steps too"))
+        .otherwise(polars.col("method").str.replace("^cosmo-next .*", "cosmo-next"))
+    )
+    summary = by_training.filter(own | rival | mixed).with_columns(method=plain)
     known = load().workload.rates_of_interest
     usual = polars.col("rate").is_in(known) & polars.col("arrivals").is_in(BOTH)
     paper, shared = (summary.filter(scenario=name) for name in ("paper", "shared-sn"))

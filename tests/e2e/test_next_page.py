@@ -38,7 +38,7 @@ def _some_rows(measure):
             name.replace("cosmo-next:checkpoint=/of/", "cosmo-next ") for name in part["methods"]
         ]
         points += product([scenario], processes, rates, names)
-    called = ["cosmo-next paper", "self-tracking", "priced-books"]
+    called = ["cosmo-next paper", "cosmo-next paper-mixed", "self-tracking", "priced-books"]
     points += product(["paper"], [measure.STEPS], [measure.STEPPING], called)
     swept = ["shared-sn", "shared-sn-no-books", "shared-sn-raw", "by the clock"]
     called = [*(f"cosmo-next {name}" for name in swept), *measure.SWEPT]
