@@ -155,7 +155,7 @@ def trade_figure(points: polars.DataFrame, path: Path) -> None:
     from matplotlib import pyplot
 
     with pyplot.rc_context({"font.size": 9, "axes.grid": True, "grid.alpha": 0.25}):
-        figure, panel = pyplot.subplots(figsize=(7.2, 4.4))
+        figure, panel = pyplot.subplots(figsize=(7.6, 5.0))
         for (name,), own in points.group_by("method", maintain_order=True):
             own = own.sort("update_cost_rate")
             learned = str(name).startswith("cosmo-next")
@@ -172,7 +172,7 @@ def trade_figure(points: polars.DataFrame, path: Path) -> None:
         panel.set_xlim(left=0)
         panel.set_xlabel("update cost (units/s)")
         panel.set_ylabel("success rate")
-        panel.legend(fontsize=7, ncols=2, loc="lower right")
+        figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
         figure.set_layout_engine("constrained")
         with whole_file(path) as temporary:
             figure.savefig(temporary, format="png", dpi=150)
