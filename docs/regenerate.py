@@ -48,12 +48,7 @@ STUDIES = {
     "engines": load_plan("engines"),
 }
 CALIBRATION, NEXT = "calibration", "next"
-SHOWN = (
-    ("success_rate", "Success rate", 3),
-    ("decision_accuracy", "Decision accuracy", 3),
-    ("update_cost_rate", "Update cost (units/s)", 1),
-    ("decision_regret", "Decision regret", 3),
-)
+SHOWN = (*write_next.SHOWN, ("decision_regret", "Decision regret", 3))
 
 
 def measure(name: str, plan: Plan) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from cosmo import load
 from cosmo.control.dispatchers.nodes import KnownNodes
+from cosmo.control.method import Setting
 from cosmo.control.next import values
+from cosmo.control.next.agents import NextAgents
 from cosmo.control.next.books import Books
 from cosmo.control.next.en import Considered
 from cosmo.control.next.rules import NextRules, rules_from
@@ -255,7 +257,20 @@ def test_an_update_is_sent_if_it_is_worth_its_price():
     assert _updater(free, 0.001).decide(seen)[0][0]
 
 
-def _updater(scenario, worth, doubt=0.0):
+def test_a_raw_update_must_be_worth_twice_as_much():
+    scenario = load("shared-sn")
+    seen = _looked(scenario)
+    setting = Setting(scenario, [0], [0], rate=120.0, window_ms=1000.0)
+    for semantic, sends in ((True, True), (False, False)):
+        agents = NextAgents({}, _layers(0.06), NextRules(semantic=semantic))
+        assert agents.at_work().updater(setting).decide(seen)[0].tolist() == [sends]
+
+
+def _layers(worth, doubt=0.0):
     layers = {"worth": np.zeros((1, NEWS)), "doubt": np.zeros((1, NEWS, NEWS))}
     layers["worth"][0, 0], layers["doubt"][0, 0, 0] = worth, doubt
-    return NextUpdater(scenario, layers, Seats([0], 1), 2)
+    return layers
+
+
+def _updater(scenario, worth, doubt=0.0):
+    return NextUpdater(scenario, _layers(worth, doubt), Seats([0], 1), 2)

@@ -15,6 +15,7 @@ from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
 from cosmo.learn.next.loads import some_load, stepped
 from cosmo.learn.next.returns import baseline, load_terms, returns
+from cosmo.learn.next.schedule import rate_at, trace_at
 from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.trainer import Run
@@ -50,6 +51,15 @@ def test_returns_by_hand():
     explores[1] = True
     cut, _ = returns(sequence, time, explores, found, left, 100.0, 0.5)
     assert cut[0] == pytest.approx(np.exp(-0.1) * 2.0)
+
+
+def test_long_returns_first_then_short_ones_and_small_steps_at_the_end():
+    assert [trace_at(done, 0.6) for done in (0.0, 0.6, 0.9)] == [0.95, 0.6, 0.6]
+    assert trace_at(0.3, 0.6) == pytest.approx(0.775)
+    assert trace_at(0.0, 0.99) == 0.99
+    assert [rate_at(done, 2.0) for done in (0.0, 0.3)] == [2.0, 2.0]
+    assert rate_at(0.7, 2.0) == pytest.approx(0.96)
+    assert 0.0 < rate_at(1.0, 2.0) < 0.1
 
 
 def test_the_baseline_is_the_mean_reward_at_a_load():

@@ -114,9 +114,7 @@ class Experience:
         return send, self._chances.look_ms * (0.5 + draws[:, 1].astype(np.float64))
 
     def decisions(self) -> Arrays:
-        """Of ENs, those of one EN one after the other, in order of time; `earned` is 1 for a
-        success, `failed` for a failure.
-        """
+        """Of ENs, those of one EN one after the other, in order of time, with what came of them."""
         found = {k: np.concatenate([row[k] for row in self._en_rows]) for k in self._en_rows[0]}
         outcomes = [self.worlds.outcome(world).outcome for world in range(len(self.worlds))]
         first = np.cumsum([0, *map(len, outcomes)])

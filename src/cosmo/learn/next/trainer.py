@@ -19,6 +19,7 @@ from cosmo.learn.next.config import NextConfig
 from cosmo.learn.next.experience import Chances, Experience, seats_of
 from cosmo.learn.next.loads import some_load
 from cosmo.learn.next.returns import baseline, load_terms, returns
+from cosmo.learn.next.schedule import rate_at, trace_at
 from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.trainer import TRAINING_EPISODES, Curve, Run
 from cosmo.measure import episode_metrics
@@ -27,9 +28,6 @@ from cosmo.seeds import Purpose, stream
 Arrays = dict[str, NDArray[Any]]
 
 _FIRST_ROUNDS = 2  # in these nothing older is kept: nobody knew anything yet
-# λ falls from here to what it shall be over this share of the rounds: while values are far off,
-# long returns put them right in fewer rounds; later, short ones have less noise.
-_FIRST_TRACE, _EARLY = 0.95, 0.6
 _FITTED = ("local", "remote", "load", "chance")
 
 
@@ -106,13 +104,23 @@ class NextTrainer:
         return Experience(self._scenario, episodes, dispatcher, chances)
 
     def _learn_values(self, rows: Arrays, earned: NDArray[np.floating]) -> None:
-        config, number = self.config.en, self.episode
+        number = self.episode
         run = self._seats.run[rows["world"]]
         own = [np.flatnonzero(run == each) for each in range(len(self.runs))]
         for each, mine in enumerate(own):
             new = baseline(rows["before/load"][mine], earned[mine])
             weight = 1.0 if number < _FIRST_ROUNDS else 0.2
             self._baseline[each] += weight * (new - self._baseline[each])
+        if number < _FIRST_ROUNDS:
+            self._kept = []
+        self._kept = [*self._kept, self._lessons(rows, own)][-self.config.en.kept_rounds :]
+        self._refit()
+
+    def _lessons(self, rows: Arrays, own: list[NDArray[np.int64]]) -> Arrays:
+        """What there is to learn from a round: inputs and targets of some decisions of each run,
+        whose rows are `own`.
+        """
+        config, number = self.config.en, self.episode
         # Runs have different numbers of decisions; shorter ones are padded with their own.
         length = self._length()
         padded = [np.resize(mine, length) for mine in own]
@@ -130,8 +138,7 @@ class NextTrainer:
             self._rules,
         )
         found = {name: np.asarray(value) for name, value in judged.items()}
-        early = max(0.0, 1.0 - number / (_EARLY * self.config.episodes))
-        trace = config.trace + early * max(0.0, _FIRST_TRACE - config.trace)
+        trace = trace_at(number / self.config.episodes, config.trace)
         columns: dict[str, list[NDArray[Any]]] = {}
         for each, mine in enumerate(own):
             mine = mine[:length]
@@ -153,18 +160,20 @@ class NextTrainer:
             columns.setdefault("target", []).append(target[chosen])
             feasible = rows["feasible"][mine][chosen, 1:].astype(np.float32)
             columns.setdefault("feasible", []).append(feasible)
-        fresh = {name: np.stack(column) for name, column in columns.items()}
-        if number < _FIRST_ROUNDS:
-            self._kept = []
-        self._kept = [*self._kept, fresh][-config.kept_rounds :]
+        return {name: np.stack(column) for name, column in columns.items()}
+
+    def _refit(self) -> None:
+        """On all rounds that are kept; while there are few of them, they stand in for more, so that
+        arrays have one shape.
+        """
+        config, number = self.config.en, self.episode
         kept = [self._kept[k % len(self._kept)] for k in range(config.kept_rounds)]
-        data = {name: np.concatenate([each[name] for each in kept], axis=1) for name in fresh}
-        rate = config.learning_rate * min(1.0, 1.5 * (1.0 - number / self.config.episodes) + 0.03)
+        data = {name: np.concatenate([each[name] for each in kept], axis=1) for name in kept[0]}
         after = fit.fitted(
             self._fit,
             data,
             number,
-            np.float32(rate),
+            np.float32(rate_at(number / self.config.episodes, config.learning_rate)),
             np.float32(config.averaging),
             config.gradient_clip,
             config.steps,
