@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from cosmo import InputError, load
 from cosmo.errors import EngineError
 from cosmo.ns3 import Ns3Worlds, library, process, wire
 from cosmo.workload import episode
+from slow import wait_until
 
 SCENARIO = load("paper", ["engine=ns3", "episode.window_ms=300", "episode.warmup_ms=0"])
 
@@ -30,15 +30,15 @@ def _play(worlds):
         turn = worlds.advance()
 
 
+def _has_ended(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def _gone(pid):
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] == "Z":
-                return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.1)
-    return False
+    return wait_until(lambda: _has_ended(pid), f"process {pid} has ended")
 
 
 def test_a_crash_is_an_error_that_names_the_world():

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import time
 from dataclasses import replace
 
 import polars
@@ -13,6 +12,7 @@ from small import small_plan
 from cosmo.study import LocalExecutor, conduct, load, page, tables
 from cosmo.study.report import write_report
 from cosmo.study.statistics import summarise, with_paper
+from slow import wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
@@ -126,10 +126,8 @@ def _choose(browser, name, value):
 
 def test_the_page_in_a_real_browser(report, browser, tmp_path):
     browser.get(f"file://{report.page}")
-    limit = time.monotonic() + 30
-    while browser.execute_script("return document.body.dataset.ready") != "yes":
-        assert time.monotonic() < limit
-        time.sleep(0.1)
+    ready = "return document.body.dataset.ready"
+    wait_until(lambda: browser.execute_script(ready) == "yes", "the page is drawn")
 
     def traces(chart):
         return browser.execute_script(
