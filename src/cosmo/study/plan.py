@@ -14,6 +14,7 @@ from cosmo.learn.config import TrainingConfig, config_from, load_config
 from cosmo.learn.session import TRAINED, config_of
 from cosmo.scenario import Scenario, changed, load, scenario_from
 from cosmo.scenario.model import Engine
+from cosmo.study import method_files
 from cosmo.study.units import PlayUnit, TrainUnit, Unit
 
 Rates = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
@@ -197,10 +198,8 @@ def _beside(plan: Plan, folder: Path) -> Plan:
     """Files that the plan names are looked for beside it first."""
 
     def found(name: str) -> str:
-        path, colon, rest = name.partition(":")
-        near = folder / path
-        is_file = path.endswith((".toml", ".py")) and near.is_file()
-        return f"{near}{colon}{rest}" if is_file else name
+        near = folder / name
+        return str(near) if name.endswith(".toml") and near.is_file() else name
 
     def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(found(name) for name in names)
@@ -208,7 +207,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
     parts = [
         part.model_copy(
             update={
-                "methods": all_found(part.methods),
+                "methods": tuple(method_files.beside(name, folder) for name in part.methods),
                 "scenarios": part.scenarios and all_found(part.scenarios),
             }
         )

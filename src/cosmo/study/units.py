@@ -17,11 +17,11 @@ from typing import Any, Protocol
 import polars
 
 from cosmo.control import Simulation, evaluate, load_controller, method, simulate_runs
-from cosmo.control.controller import AGENTS
 from cosmo.files import whole_file, write_table
 from cosmo.learn.config import TrainingConfig
 from cosmo.measure import METRICS
 from cosmo.scenario import Scenario, changed
+from cosmo.study.method_files import digests
 
 METRICS_FILE, CURVES_FILE, DONE, CHECKPOINT = (
     "metrics.parquet",
@@ -85,7 +85,7 @@ class PlayUnit:
             "arrivals": self.arrivals,
             "rates": self.rates,
             "method": self.method,
-            "files": _behind(self.method),
+            "files": digests(self.method),
             "seeds": self.seeds,
             "episodes": self.episodes,
         }
@@ -174,17 +174,6 @@ class TrainUnit:
         write_table(folder / CURVES_FILE, named)
         _finish(folder, self._content(), rows, start)
         report(1.0)
-
-
-def _behind(spec: str) -> list[str]:
-    """Digests of the files that a method is made of: another content is another unit."""
-    name, _, rest = spec.partition(":")
-    paths = [Path(name)] if name.endswith(".py") else []
-    for item in rest.split(","):
-        key, _, value = item.partition("=")
-        if key.strip() == "checkpoint":
-            paths.append(Path(value.strip()) / AGENTS)
-    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()]
 
 
 def _name(*parts: Any) -> str:

@@ -1,0 +1,76 @@
+"""The files that a method's name names: `mine.py:X`, `onnx:en.onnx,updater=sn.onnx`, …
+
+A name is read as the registry reads it (`name:key=value,key=value`, where a value may be a method's
+name again), but nothing is imported: to know what a method is made of must not run it.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cosmo.control import METHODS
+from cosmo.control.controller import AGENTS, DESCRIPTION
+
+
+def digests(spec: str) -> list[str]:
+    """SHA-256 of the contents of every file that is named, in hexadecimal, in the name's order.
+
+    Of a checkpoint's folder, what a controller is read from; of another folder, all its files.
+    What a policy in Python opens or imports by itself is not known.
+    """
+    return [
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        for value in named(spec)
+        for path in _files(Path(value))
+    ]
+
+
+def beside(spec: str, folder: Path) -> str:
+    """The same method, with the files that are in `folder` named from there."""
+
+    def found(value: str) -> str:
+        near = folder / value
+        return str(near) if near.is_file() or (near / DESCRIPTION).is_file() else value
+
+    return _changed(spec, found)
+
+
+def named(spec: str) -> list[str]:
+    """All parts of a method's name that may be the path of a file or a folder."""
+    found: list[str] = []
+
+    def note(value: str) -> str:
+        found.append(value)
+        return value
+
+    _changed(spec, note)
+    return found
+
+
+def _changed(spec: str, change: Callable[[str], str]) -> str:
+    name, colon, rest = spec.partition(":")
+    if name.endswith(".py"):
+        name = change(name)
+    items = []
+    for item in rest.split(",") if colon else ():
+        key, equals, value = item.partition("=") if "=" in item else ("", "", item)
+        value = value.strip()
+        first = value.partition(":")[0]
+        if first.endswith(".py") or (":" in value and not Path(value).exists()):
+            value = _changed(value, change)
+        elif value and value not in METHODS:
+            value = change(value)
+        items.append(f"{key}{equals}{value}")
+    return name + colon + ",".join(items)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        # Large ONNX models keep their weights in a file beside them.
+        weights = (path.with_name(path.name + end) for end in (".data", "_data"))
+        yield from (each for each in weights if each.is_file())
+    elif (path / DESCRIPTION).is_file():
+        yield from (path / name for name in (DESCRIPTION, AGENTS) if (path / name).is_file())
+    elif path.is_dir():
+        yield from sorted(each for each in path.rglob("*") if each.is_file())
