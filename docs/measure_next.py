@@ -29,7 +29,7 @@ from cosmo.learn.trainer import Run
 from cosmo.measure import episode_metrics
 from cosmo.scenario import Scenario
 from cosmo.study import LocalExecutor, conduct, plan_checked
-from cosmo.study.units import METRICS_FILE
+from cosmo.study.checks import METRICS_FILE
 from cosmo.workload import Episode, episode
 
 DATA = Path(__file__).parent / "data" / "next"

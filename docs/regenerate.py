@@ -27,10 +27,10 @@ from cosmo.control import method, simulate
 from cosmo.ns3.calibrate import calibrate
 from cosmo.scenario import load as load_scenario
 from cosmo.study import LocalExecutor, Study, conduct, figures, load, load_plan, tables
+from cosmo.study.checks import CURVES_FILE, METRICS_FILE
 from cosmo.study.plan import Plan
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import STUDY
-from cosmo.study.units import CURVES_FILE, METRICS_FILE
 
 DOCS = Path(__file__).parent
 DATA = DOCS / "data"

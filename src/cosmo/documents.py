@@ -54,10 +54,17 @@ class Documents(Generic[Model]):
         """A preset by name or a TOML file by path, with single fields set as `field=value`."""
         return self.validated(self._read(source, seen=()), settings)
 
-    def validated(self, data: dict[str, Any], settings: Iterable[str] = ()) -> Model:
-        """A document from plain data."""
-        for setting in settings:
-            self._apply(data, setting)
+    def validated(
+        self, data: dict[str, Any], settings: Iterable[str] | Mapping[str, Any] = ()
+    ) -> Model:
+        """A document from plain data, with single fields set.
+
+        What people type is text, `["workload.rate=220"]`, read as TOML. Code has values:
+        `{"name": "2024"}` stays a text, and nothing in it is read.
+        """
+        typed = settings.items() if isinstance(settings, Mapping) else map(self._parsed, settings)
+        for field, value in typed:
+            _set(data, field, value)
         try:
             return self.model.model_validate(data)
         except ValidationError as error:
@@ -95,21 +102,15 @@ class Documents(Generic[Model]):
             parent = str(Path(source).parent / parent)
         return _merge(self._read(parent, (*seen, where)), data)
 
-    def _apply(self, data: dict[str, Any], setting: str) -> None:
+    def _parsed(self, setting: str) -> tuple[str, Any]:
         field, equals, text = setting.partition("=")
-        keys = field.strip().split(".")
-        if not equals or not all(keys):
+        if not equals or not all(field.strip().split(".")):
             raise InputError(f"--set {setting}: must look like {self.example}")
         try:
             value: Any = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             value = text.strip()  # a bare word, as in workload.arrivals=poisson
-        for key in keys[:-1]:
-            inner = data.setdefault(key, {})
-            if not isinstance(inner, dict):
-                raise InputError(f"{field.strip()}: {key} is a value, not a group of fields")
-            data[key] = data = dict(inner)
-        data[keys[-1]] = value
+        return field.strip(), value
 
     def _one_line(self, error: ValidationError) -> str:
         """The first thing that is wrong: field, value, what is allowed."""
@@ -136,6 +137,16 @@ class Documents(Generic[Model]):
 def dump(document: BaseModel) -> str:
     """The document as a complete TOML file."""
     return "\n".join(_toml_lines(document.model_dump(), prefix=""))
+
+
+def _set(data: dict[str, Any], field: str, value: Any) -> None:
+    *groups, last = field.split(".")
+    for key in groups:
+        inner = data.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise InputError(f"{field}: {key} is a value, not a group of fields")
+        data[key] = data = dict(inner)
+    data[last] = value
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import polars
 
+from cosmo import checksums
 from cosmo.errors import InputError
 
 
@@ -81,13 +82,20 @@ def made_folder(folder: Path) -> bool:
     return len(left) == len(inside)
 
 
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """A JSON file of ours, sealed with a digest of its content; it must have a `format`."""
+    with whole_file(path) as temporary:
+        text = json.dumps(checksums.sealed_record(record), indent=2)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
 def read_record(path: Path, absent: str, writer: str, version: int) -> dict[str, Any]:
     """A JSON file of ours: `writer` wrote it, in format `version`, or it is refused."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
         raise InputError(f"'{path.parent}': {absent} (no {path.name})") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"'{path}': is not JSON; the file is damaged") from None
     if not isinstance(told, dict) or "format" not in told:
         raise InputError(f"'{path}': was not written by {writer}")
@@ -96,7 +104,9 @@ def read_record(path: Path, absent: str, writer: str, version: int) -> dict[str,
             f"'{path}': format {told['format']}, written by cosmo {told.get('version', '?')};"
             f" this version reads format {version}"
         )
-    return told
+    if not checksums.record_holds(told):
+        raise InputError(f"'{path}': is not what was written; the file is damaged")
+    return {name: value for name, value in told.items() if name != checksums.SEAL}
 
 
 # Temporary names of `whole_file`: what it writes, and eight characters.

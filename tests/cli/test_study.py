@@ -32,6 +32,7 @@ def test_run_status_report(cosmo, tmp_path):
         "finished": 2,
         "left": [],
         "failed": {},
+        "damaged": {},
     }
     code, stdout, _ = cosmo("study", "status", out)
     assert "2 of 2 units finished, 100% of the work" in stdout

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosmo.study import plan_checked
-from cosmo.study.units import DONE
+from cosmo.study.checks import DONE
 
 SHORT = ["episode.window_ms=1500", "episode.warmup_ms=300"]
 

@@ -13,9 +13,9 @@ from small import SHORT, Odd, do_odd, small_plan
 
 from cosmo import InputError
 from cosmo.study import LocalExecutor, conduct, load, load_plan, progress_of
+from cosmo.study.checks import DONE
 from cosmo.study.executor import Event, Failed, Finished
 from cosmo.study.statistics import bounds
-from cosmo.study.units import DONE
 from slow import alive, wait_until
 
 

@@ -71,7 +71,23 @@ def test_a_unit_is_named_by_its_content():
         ('name = "x"\nepisode = 1\n[[compare]]\nmethods = ["random"]', "did you mean episodes?"),
         (
             'name = "x"\narrivals = ["often"]\n[[compare]]\nmethods = ["random"]',
-            "workload.arrivals = 'often': must be",
+            "arrivals.0 = 'often': must be 'deterministic', 'poisson' or 'bursty'",
+        ),
+        (
+            'name = "x"\narrivals = ["poisson "]\n[[compare]]\nmethods = ["random"]',
+            "arrivals.0 = 'poisson ': must be 'deterministic', 'poisson' or 'bursty'",
+        ),
+        (
+            'name = "x"\n[[compare]]\nmethods = ["random"]\narrivals = ["Poisson"]',
+            "compare.0.arrivals.0 = 'Poisson': must be 'deterministic', 'poisson' or 'bursty'",
+        ),
+        (
+            'name = "x"\nrates = [inf]\n[[compare]]\nmethods = ["random"]',
+            "workload.rate = inf: must be a finite number",
+        ),
+        (
+            'name = "x"\nseeds = [9223372036854775808]\n[[compare]]\nmethods = ["random"]',
+            "seeds.0 = 9223372036854775808: must be less than",
         ),
         (
             'name = "x"\nscenarios = ["mars"]\n[[compare]]\nmethods = ["random"]',
@@ -96,3 +112,12 @@ def test_two_scenarios_of_one_name_are_refused(tmp_path):
     mine.write_text('extends = "paper"\n[workload]\nrate = 99')
     with pytest.raises(InputError, match="two are called 'paper'"):
         small_plan(scenarios=["paper", str(mine)])
+
+
+@pytest.mark.parametrize("name", ["2024", "true", "[1]", '"quoted"', "a = b", "1e5", "#x"])
+def test_a_scenario_may_be_called_anything(tmp_path, name):
+    mine = tmp_path / "mine.toml"
+    mine.write_text(f"extends = 'paper'\nname = '{name}'")
+    plan = small_plan(scenarios=[str(mine)], engines=["embedded", "ns3"])
+    assert [world.name for world in plan.worlds(str(mine))] == [name, f"{name}-ns3"]
+    assert {scenario.name for scenario, *_ in plan.points()} == {name, f"{name}-ns3"}

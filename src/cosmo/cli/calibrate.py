@@ -66,8 +66,8 @@ def access(
         "contention_ms": found.contention_ms,
     }
     if out is not None:
-        named = [f"name={scenario.name}-calibrated"]
-        fitted = changed(scenario, [*named, *(f"access.{k}={v}" for k, v in fields.items())])
+        named = {"name": f"{scenario.name}-calibrated"}
+        fitted = changed(scenario, named | {f"access.{k}": v for k, v in fields.items()})
         with whole_file(out) as temporary:
             temporary.write_text(dump(fitted) + "\n", encoding="utf-8")
     if as_json:

@@ -66,6 +66,7 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
             "finished": progress.done,
             "left": [name for name, share in progress.share.items() if share < 1.0],
             "failed": progress.failed,
+            "damaged": progress.damaged,
         }
         typer.echo(json.dumps(document, indent=2))
         return
@@ -75,8 +76,9 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    for name, cause in progress.failed.items():
-        Console().print(f"failed: {name}: {cause}", highlight=False, soft_wrap=True)
+    for what in ("failed", "damaged"):
+        for name, cause in getattr(progress, what).items():
+            Console().print(f"{what}: {name}: {cause}", highlight=False, soft_wrap=True)
 
 
 @app.command("run")
@@ -130,6 +132,8 @@ def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def
     start = time.monotonic()
     with _Show(plan.name) as told:
         progress = conduct(plan, out, executor, told)
+    for name, cause in progress.damaged.items():
+        notes.print(f"was damaged and is done again: {name}: {cause}", soft_wrap=True)
     for name, cause in progress.failed.items():
         notes.print(f"failed: {name}: {cause}", soft_wrap=True)
     notes.print(

@@ -17,6 +17,7 @@ import numpy as np
 import polars
 
 import cosmo
+from cosmo.checksums import sealed_arrays
 from cosmo.control.controller import (
     AGENTS,
     DESCRIPTION,
@@ -161,4 +162,4 @@ def restore(folder: Path, trainer: Trainer | NextTrainer, curves: Curves) -> boo
 
 def _write_arrays(path: Path, arrays: dict[str, Any]) -> None:
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, **sealed_arrays(arrays))

@@ -72,7 +72,7 @@ def calibrate(
     progress: Progress | None = None,
 ) -> Calibration:
     """Measure the uplink of a scenario's first cell on ns-3 and fit the embedded channel to it."""
-    on_ns3 = changed(scenario, ["engine=ns3"])
+    on_ns3 = changed(scenario, {"engine": "ns3"})
     done, steps = 0, episodes * (len(rates) + 1)
 
     def measured(load: Scenario) -> list[Uplink]:
@@ -85,11 +85,11 @@ def calibrate(
                 progress(done / steps)
         return found
 
-    idle = changed(on_ns3, ["workload.arrivals=deterministic", f"workload.rate={_IDLE_RATE}"])
+    idle = changed(on_ns3, {"workload.arrivals": "deterministic", "workload.rate": _IDLE_RATE})
     overhead, speed = _idle_channel(measured(idle))
     uplinks = []
     for rate in rates:
-        uplinks.append(measured(changed(on_ns3, [f"workload.rate={rate}"])))
+        uplinks.append(measured(changed(on_ns3, {"workload.rate": rate})))
         if not any(each.arrives for each in uplinks[-1]):
             raise InputError(f"workload.rate = {rate:g}: no task arrives at the first EN on ns-3")
     loaded = [each for some in uplinks for each in some if each.arrives]

@@ -1,6 +1,6 @@
 """Scenarios in and out: presets, TOML files that extend one another, single fields by name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ def scenario_from(data: dict[str, Any]) -> Scenario:
     return _SCENARIOS.validated({**added, **data})
 
 
-def changed(scenario: Scenario, settings: Iterable[str]) -> Scenario:
-    """The same with single fields set."""
+def changed(scenario: Scenario, settings: Iterable[str] | Mapping[str, Any]) -> Scenario:
+    """The same with single fields set, as text (`["workload.rate=220"]`) or as values by name."""
     return _SCENARIOS.validated(scenario.model_dump(), settings)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from cosmo.errors import InputError
 from cosmo.files import whole_file
-from cosmo.study import store
+from cosmo.study import checks, store
 from cosmo.study.executor import Event, Executor, Failed, Finished, carry_out
 from cosmo.study.plan import Plan
-from cosmo.study.units import TrainUnit, Unit, finished
+from cosmo.study.units import TrainUnit, Unit
 
 
 @dataclass
@@ -19,6 +19,7 @@ class Progress:
     units: list[Unit]
     share: dict[str, float]  # of every unit, by name
     failed: dict[str, str] = field(default_factory=dict)  # causes, by name
+    damaged: dict[str, str] = field(default_factory=dict)  # was finished, but is done again: why
 
     @property
     def done(self) -> int:
@@ -40,16 +41,17 @@ class Progress:
 
 
 def progress_of(folder: Path, plan: Plan) -> Progress:
-    """How far the study in a folder is, and what failed when it was last tried."""
+    """How far the study in a folder is, what failed when last tried, and what is damaged."""
     units = plan.units()
     places = {unit.name: folder / store.UNITS / unit.name for unit in units}
-    share = {name: float(finished(place)) for name, place in places.items()}
+    share = {name: float(checks.finished(place)) for name, place in places.items()}
     failed = {
         name: (place / store.FAILED).read_text(encoding="utf-8").strip()
         for name, place in places.items()
         if (place / store.FAILED).exists()
     }
-    return Progress(units, share, failed)
+    damaged = {name: checks.damage(place) for name, place in places.items()}
+    return Progress(units, share, failed, {name: why for name, why in damaged.items() if why})
 
 
 def _note_failure(place: Path, cause: str) -> None:
@@ -71,6 +73,8 @@ def conduct(
     store.prepare(folder, plan)
     progress = progress_of(folder, plan)
     progress.failed.clear()  # they are tried again
+    for name in progress.damaged:
+        checks.discard(folder / store.UNITS / name)
     told(progress)
     left = [unit for unit in progress.units if progress.share[unit.name] < 1.0]
     try:

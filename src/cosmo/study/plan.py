@@ -13,14 +13,16 @@ from cosmo.errors import InputError
 from cosmo.learn.config import TrainingConfig, config_from, load_config
 from cosmo.learn.session import TRAINED, config_of
 from cosmo.scenario import Scenario, changed, load, scenario_from
-from cosmo.scenario.model import Engine
+from cosmo.scenario.model import Arrivals, Engine
 from cosmo.study import method_files
-from cosmo.study.units import PlayUnit, TrainUnit, Unit
+from cosmo.study.units import PlayUnit, TrainUnit, Unit, at_load
 
 Rates = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
+Processes = Annotated[tuple[Arrivals, ...], Field(min_length=1)]
 _ON_ENGINE = {"embedded": "", "ns3": "-ns3"}
-Seeds = Annotated[tuple[Annotated[int, Field(strict=True, ge=0)], ...], Field(min_length=1)]
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]  # columns of tables have 64 bits
+Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
 
 
 class _Part(BaseModel):
@@ -32,7 +34,7 @@ class Compare(_Part):
 
     methods: Names
     scenarios: Names | None = None
-    arrivals: Names | None = None
+    arrivals: Processes | None = None
     rates: Rates | None = None
 
 
@@ -52,7 +54,7 @@ class Plan(_Part):
     scenarios: Names = ("paper",)
     settings: tuple[str, ...] = ()  # of every scenario
     engines: tuple[Engine, ...] = ()  # each scenario on each of these; its own by default
-    arrivals: Names = ("deterministic", "poisson")
+    arrivals: Processes = ("deterministic", "poisson")
     rates: Rates | None = None  # the scenario's rates of interest by default
     seeds: Seeds = (0, 1, 2)
     episodes: Annotated[int, Field(strict=True, ge=1)] = 5
@@ -74,7 +76,7 @@ class Plan(_Part):
         """The same on every engine; on ns-3 it has a name of its own."""
         scenario = self.scenario(source)
         return [
-            changed(scenario, [f"engine={engine}", f"name={scenario.name}{_ON_ENGINE[engine]}"])
+            changed(scenario, {"engine": engine, "name": f"{scenario.name}{_ON_ENGINE[engine]}"})
             for engine in self.engines
         ] or [scenario]
 
@@ -163,7 +165,7 @@ class Plan(_Part):
         self._check_names()
         checked = set()
         for scenario, process, rate, name in self.points():
-            changed(scenario, [f"workload.arrivals={process}", f"workload.rate={rate}"])
+            at_load(scenario, process, rate)
             if name not in checked and name not in TRAINED:
                 if name in METHODS and METHODS[name].trained:
                     raise InputError(f"methods: {name!r} cannot be trained in a study yet")

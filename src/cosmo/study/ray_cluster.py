@@ -14,13 +14,13 @@ from typing import Any
 
 from cosmo.errors import InputError
 from cosmo.files import whole_file
+from cosmo.study.checks import DONE, STATE
 from cosmo.study.executor import Event, Failed, Finished, Started, Work
 from cosmo.study.pool import SINGLE_THREADED, cause
-from cosmo.study.units import DONE, Unit
+from cosmo.study.units import Unit
 
 _TRIES = 5  # of a unit whose node or process dies
 _ASK_S = 1.0  # how often progress is looked at
-_STATE = "state.npz"  # only of use to a training that goes on: stays where it is
 
 
 def _ray() -> Any:
@@ -49,7 +49,7 @@ def _carried_out(unit: Unit, work: Work, shares: Any) -> tuple[str | None, dict[
             work(unit, folder, report)
         except Exception as error:
             return cause(error), {}
-        paths = (path for path in folder.rglob("*") if path.is_file() and path.name != _STATE)
+        paths = (path for path in folder.rglob("*") if path.is_file() and path != folder / STATE)
         return None, {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 

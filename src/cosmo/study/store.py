@@ -4,11 +4,11 @@ plan.toml         the plan, to do it again elsewhere
 study.json        the plan, all scenarios and the training in full, versions, the machine
 metrics.parquet   a row for every method, load, run and episode
 curves.parquet    a row for every training run and episode
+checksums.json    SHA-256 of these two tables
 units/NAME/       what each unit wrote; checkpoints of trained methods are in NAME/checkpoint/;
                   failed.txt says why the last attempt failed
 """
 
-import json
 import os
 import platform
 import sys
@@ -20,14 +20,17 @@ from typing import Any
 import polars
 
 import cosmo
+from cosmo import checksums
 from cosmo.documents import dump
 from cosmo.errors import InputError
-from cosmo.files import made_folder, read_record, whole_file, write_table
+from cosmo.files import made_folder, read_record, whole_file, write_record, write_table
+from cosmo.study.checks import CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
 from cosmo.study.plan import Plan, plan_from
-from cosmo.study.units import CHECKPOINT, CURVES_FILE, KEYS, METRICS_FILE, TrainUnit, finished
+from cosmo.study.units import KEYS, TrainUnit
 
 FORMAT = 1
 STUDY, PLAN, UNITS, FAILED = "study.json", "plan.toml", "units", "failed.txt"
+CHECKSUMS = "checksums.json"
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,9 @@ def prepare(folder: Path, plan: Plan) -> None:
         "plan": plan.model_dump(mode="json"),
         "resolved": plan.resolved(),
     }
-    for name, text in ((PLAN, dump(plan)), (STUDY, json.dumps(about, indent=2))):
-        with whole_file(folder / name) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+    with whole_file(folder / PLAN) as temporary:
+        temporary.write_text(dump(plan) + "\n", encoding="utf-8")
+    write_record(folder / STUDY, about)
 
 
 def _check_same(folder: Path, plan: Plan) -> None:
@@ -114,12 +117,17 @@ def merge(folder: Path, plan: Plan) -> None:
     place = ["scenario", "arrivals", "rate", "method"]
     points = [(scenario.name, *rest) for scenario, *rest in plan.points()]
     order = polars.DataFrame(points, schema=place, orient="row").with_row_index("place")
+    written = {}
     for name in (METRICS_FILE, CURVES_FILE):
         parts = [_read(path / name) for path in done if (path / name).exists()]
         if parts:
-            table = polars.concat(parts, how="diagonal").join(order, on=place)
+            rows = polars.concat(parts, how="diagonal")
+            table = rows.join(order, on=place)
+            assert table.height == rows.height, "every row is a point of the plan"
             table = table.sort("place", "seed", "episode").drop("place")
             write_table(folder / name, table)
+            written[name] = checksums.of_file(folder / name)
+    write_record(folder / CHECKSUMS, {"format": FORMAT, "written": written})
 
 
 def load(folder: str | Path) -> Study:
@@ -128,6 +136,7 @@ def load(folder: str | Path) -> Study:
     about = read_about(folder)
     if not (folder / METRICS_FILE).exists():
         raise InputError(f"'{folder}': has no results yet (go on with cosmo study run)")
+    _check_tables(folder)
     curves = folder / CURVES_FILE
     return Study(
         folder=folder,
@@ -136,6 +145,20 @@ def load(folder: str | Path) -> Study:
         metrics=_read(folder / METRICS_FILE),
         curves=_read(curves) if curves.exists() else polars.DataFrame(schema=_CURVES),
     )
+
+
+def _check_tables(folder: Path) -> None:
+    """Refuse tables that are not what was written; a study without checksums is an older one."""
+    if not (folder / CHECKSUMS).exists():
+        return
+    told = read_record(folder / CHECKSUMS, "there are no checksums", "cosmo study", FORMAT)
+    for name, digest in told["written"].items():
+        path = folder / name
+        if not path.is_file() or checksums.of_file(path) != digest:
+            raise InputError(
+                f"'{path}': is not what was written, it is damaged or cut short; gather it again"
+                f" with: cosmo study run {folder / PLAN} --out {folder}"
+            )
 
 
 _CURVES: dict[str, Any] = {

@@ -1,7 +1,8 @@
 """Pieces of a study's work: each needs nothing of the others and gives the same result anywhere.
 
-A unit is carried out in a folder of its own, which its content names; `done.json` is written last,
-so that a folder with it is finished and one without it can be begun again or gone on with.
+A unit is carried out in a folder of its own, which its content names; `done.json` is written last
+(`checks`), so that a folder with it is finished and one without it can be begun again or gone on
+with.
 """
 
 import hashlib
@@ -17,18 +18,13 @@ from typing import Any, Protocol
 import polars
 
 from cosmo.control import Simulation, evaluate, load_controller, method, simulate_runs
-from cosmo.files import whole_file, write_table
+from cosmo.files import write_table
 from cosmo.learn.config import TrainingConfig
 from cosmo.measure import METRICS
 from cosmo.scenario import Scenario, changed
+from cosmo.study.checks import CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
 from cosmo.study.method_files import digests
 
-METRICS_FILE, CURVES_FILE, DONE, CHECKPOINT = (
-    "metrics.parquet",
-    "curves.parquet",
-    "done.json",
-    "checkpoint",
-)
 KEYS = ("scenario", "arrivals", "rate", "method", "seed", "episode")
 
 Report = Callable[[float], None]  # is told what share of the unit is done
@@ -52,14 +48,9 @@ class Unit(Protocol):
         ...
 
 
-def finished(folder: Path) -> bool:
-    """Whether a unit's folder holds its results."""
-    return (folder / DONE).exists()
-
-
 def at_load(scenario: Scenario, arrivals: str, rate: float) -> Scenario:
     """The scenario with one load."""
-    return changed(scenario, [f"workload.arrivals={arrivals}", f"workload.rate={rate}"])
+    return changed(scenario, {"workload.arrivals": arrivals, "workload.rate": rate})
 
 
 @dataclass(frozen=True)
@@ -144,7 +135,7 @@ class TrainUnit:
         from cosmo.learn.trainer import Run
 
         start = time.monotonic()
-        where = changed(self.scenario, [f"engine={self.engine}"])
+        where = changed(self.scenario, {"engine": self.engine})
         runs = [
             Run(at_load(where, process, self.rate), seed)
             for process in self.arrivals
@@ -160,8 +151,7 @@ class TrainUnit:
         )
         controller = load_controller(folder / CHECKPOINT)
         rows = []
-        engine = [f"engine={self.scenario.engine}"]
-        scenarios = [changed(run.scenario, engine) for run in runs]
+        scenarios = [changed(run.scenario, {"engine": self.scenario.engine}) for run in runs]
         found = evaluate(controller, self.episodes, scenarios)
         for run, result in zip(runs, found, strict=True):
             rows += _rows(run.scenario, self.method, run.seed, result)
@@ -206,6 +196,4 @@ def _finish(
     types |= dict.fromkeys(METRICS, polars.Float64)
     table = polars.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
     write_table(folder / METRICS_FILE, table.fill_nan(None))
-    with whole_file(folder / DONE) as temporary:
-        told = {**content, "seconds": round(time.monotonic() - start, 3)}
-        temporary.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    write_done(folder, {**content, "seconds": round(time.monotonic() - start, 3)})

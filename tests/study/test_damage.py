@@ -1,0 +1,112 @@
+"""Results that are not what was written are never taken for results."""
+
+import json
+import shutil
+
+import pytest
+from polars.testing import assert_frame_equal
+from small import small_plan
+
+from cosmo import InputError
+from cosmo.study import LocalExecutor, conduct, load, progress_of
+from cosmo.study.checks import DONE, damage, finished
+
+PLAN = small_plan(("cosmo", "all-local"), rates=[320.0])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A finished study."""
+    folder = tmp_path_factory.mktemp("study") / "whole"
+    assert not conduct(PLAN, folder, LocalExecutor(1)).failed
+    return folder
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    """Of it, to be damaged."""
+    return shutil.copytree(whole, tmp_path / "copy")
+
+
+def _unit(folder, method):
+    [unit] = folder.glob(f"units/{method}-*")
+    return unit
+
+
+def _flip(path, place=0.5):
+    content = bytearray(path.read_bytes())
+    content[int(len(content) * place)] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "harm"),
+    [
+        ("all-local", "metrics.parquet", "flip"),
+        ("all-local", "metrics.parquet", "delete"),
+        ("all-local", DONE, "flip"),
+        ("all-local", DONE, "empty"),
+        ("cosmo", "curves.parquet", "flip"),
+        ("cosmo", "checkpoint/agents.npz", "flip"),
+        ("cosmo", "checkpoint/training.json", "delete"),
+    ],
+)
+def test_a_damaged_unit_is_done_again_and_named(whole, copy, method, name, harm):
+    unit = _unit(copy, method)
+    path = unit / name
+    {"flip": _flip, "delete": lambda p: p.unlink(), "empty": lambda p: p.write_text("")}[harm](path)
+    assert list(progress_of(copy, PLAN).damaged) == [unit.name]
+    progress = conduct(PLAN, copy, LocalExecutor(1))
+    assert list(progress.damaged) == [unit.name]
+    assert str(unit) in progress.damaged[unit.name]
+    assert not progress.failed
+    assert progress.done == len(progress.units)
+    assert not progress_of(copy, PLAN).damaged
+    one, other = load(whole), load(copy)
+    assert_frame_equal(one.metrics, other.metrics, check_exact=True)
+    assert_frame_equal(one.curves, other.curves, check_exact=True)
+
+
+def test_only_what_is_damaged_is_done_again(copy):
+    unit, other = _unit(copy, "cosmo"), _unit(copy, "all-local")
+    before = (other / DONE).stat().st_mtime_ns
+    (unit / "metrics.parquet").unlink()
+    told = []
+    conduct(PLAN, copy, LocalExecutor(1), lambda progress: told.append(dict(progress.share)))
+    shares = {share[unit.name] for share in told}
+    assert (other / DONE).stat().st_mtime_ns == before
+    assert not {share for share in shares if 0 < share < 0.95}  # the checkpoint was kept
+
+
+def test_a_flipped_state_does_not_spoil_what_is_done_again(whole, copy):
+    unit = _unit(copy, "cosmo")
+    _flip(unit / "checkpoint" / "state.npz")
+    assert finished(unit)  # of no use any more
+    (unit / "metrics.parquet").unlink()
+    assert not conduct(PLAN, copy, LocalExecutor(1)).failed
+    assert_frame_equal(load(whole).metrics, load(copy).metrics, check_exact=True)
+
+
+def test_a_training_state_may_be_gone(copy):
+    unit = _unit(copy, "cosmo")
+    (unit / "checkpoint" / "state.npz").unlink()
+    assert finished(unit)
+    assert damage(unit) == ""
+
+
+@pytest.mark.parametrize("place", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_flipped_table_is_refused_and_gathered_again(whole, copy, place):
+    _flip(copy / "metrics.parquet", place)
+    with pytest.raises(InputError, match=r"not what was written.* gather it again with: cosmo"):
+        load(copy)
+    conduct(PLAN, copy, LocalExecutor(1))
+    assert_frame_equal(load(whole).metrics, load(copy).metrics, check_exact=True)
+
+
+def test_a_flipped_plan_is_refused(copy):
+    path = copy / "study.json"
+    told = path.read_text()
+    path.write_text(told.replace('"episodes": 2', '"episodes": 3', 1))
+    assert json.loads(path.read_text()) != json.loads(told)
+    with pytest.raises(InputError, match="not what was written"):
+        load(copy)
