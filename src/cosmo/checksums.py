@@ -36,7 +36,7 @@ def _of_record(record: Mapping[str, Any]) -> str:
 def sealed_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """A digest of the arrays (names, types, shapes, values), and the arrays.
 
-    The digest is first: of a file whose end is lost, as by a flipped bit in its directory, it stays.
+    The digest is first: it stays if a flipped bit cuts short the directory of a file.
     """
     return {SEAL: _of_arrays(arrays), **arrays}
 

@@ -2,23 +2,16 @@
 
 import json
 import re
-import shutil
 from dataclasses import replace
 
 import polars
 import pytest
+from browsers import open_page, opened_browser
 from small import small_plan
 
 from cosmo.study import LocalExecutor, conduct, load, page, tables
 from cosmo.study.report import write_report
 from cosmo.study.statistics import summarise, with_paper
-from slow import wait_until
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -92,19 +85,8 @@ def test_the_page_is_one_file_that_asks_for_nothing(report):
 
 @pytest.fixture(params=["1280,900", "400,800"], ids=["desk", "phone"])
 def browser(request):
-    if CHROMIUM is None or shutil.which("chromedriver") is None:
-        pytest.skip("no Chromium with chromedriver on this machine (.ci/run installs them)")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--window-size={request.param}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
+    with opened_browser(request.param) as driver:
+        yield driver
 
 
 def _click(browser, selector):
@@ -125,9 +107,7 @@ def _choose(browser, name, value):
 
 
 def test_the_page_in_a_real_browser(report, browser, tmp_path):
-    browser.get(f"file://{report.page}")
-    ready = "return document.body.dataset.ready"
-    wait_until(lambda: browser.execute_script(ready) == "yes", "the page is drawn")
+    open_page(browser, report.page)
 
     def traces(chart):
         return browser.execute_script(

@@ -28,6 +28,7 @@ def _figure(
     from matplotlib import pyplot
 
     settings: Any = {"svg.hashsalt": "cosmo", "font.size": 9, "axes.grid": True, "grid.alpha": 0.25}
+    settings["text.parse_math"] = False  # a name may have dollars in it
     with pyplot.rc_context(settings):
         figure, panels = pyplot.subplots(
             1, len(processes), figsize=(4.4 * len(processes), 3.9), sharey=True, squeeze=False

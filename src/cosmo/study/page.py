@@ -1,6 +1,5 @@
 """One HTML file with everything in it: charts, tables, the episode viewer; works offline."""
 
-import html
 import json
 from importlib import resources
 from pathlib import Path
@@ -10,7 +9,7 @@ import polars
 
 from cosmo.files import whole_file
 from cosmo.measure import METRICS
-from cosmo.study import tables
+from cosmo.study import markup, tables
 from cosmo.study.statistics import smoothed
 from cosmo.study.store import Study
 from cosmo.study.style import METRIC_TITLES, colour
@@ -44,17 +43,17 @@ def write_page(
         "tables": _tables(study, summary),
         "about": _about(study),
     }
-    text = _part("report.html")
-    for name, value in (
-        ("TITLE", html.escape(f"CoSMO: {plan.name}")),
-        ("CSS", _part("report.css")),
-        ("JS", _part("report.js")),
-        ("DATA", json.dumps(data, allow_nan=False).replace("</", "<\\/")),
-        ("PLOTLY", get_plotlyjs()),
-    ):
-        text = text.replace(f"@@{name}@@", value, 2)
+    plotly, script = (markup.one_newline(text) for text in (get_plotlyjs(), _part("report.js")))
+    values = {
+        "POLICY": markup.in_html(markup.policy([plotly, script])),
+        "TITLE": markup.in_html(f"CoSMO: {plan.name}"),
+        "CSS": _part("report.css"),
+        "PLOTLY": plotly,
+        "DATA": markup.in_script(data),
+        "JS": script,
+    }
     with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(markup.filled(_part("report.html"), values), encoding="utf-8")
 
 
 def _part(name: str) -> str:
@@ -126,10 +125,7 @@ def _tables_of(
 
 def _parsed(text: str) -> dict[str, Any]:
     """A Markdown table as header and rows."""
-    lines = [
-        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-        for line in text.splitlines()
-    ]
+    lines = [[cell.strip("`") for cell in markup.cells(line)] for line in text.splitlines()]
     return {"header": lines[0], "rows": lines[2:]}
 
 

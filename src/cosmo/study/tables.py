@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars
 
 from cosmo.control import PAPER_BASELINES
+from cosmo.study.markup import in_cell, in_tex
 from cosmo.study.statistics import gains, paired, stabilisation
 
 # The paper's table gate_ablation and its detailed one, (title, metric, digits).
@@ -46,22 +47,22 @@ def ablation_rows(
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table for GitHub."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+    first, *others = ("| " + " | ".join(map(in_cell, row)) + " |" for row in (header, *rows))
+    return "\n".join([first, "|" + "---|" * len(header), *others])
 
 
 def latex(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, label: str) -> str:
     """A table for a paper; needs no package."""
-    body = [" & ".join(_tex(cell) for cell in row) + r" \\" for row in rows]
+    body = [" & ".join(in_tex(cell) for cell in row) + r" \\" for row in rows]
     return "\n".join(
         [
             r"\begin{table}[!t]",
-            rf"\caption{{{_tex(caption)}}}",
+            rf"\caption{{{in_tex(caption)}}}",
             rf"\label{{{label}}}",
             r"\centering",
             r"\begin{tabular}{" + "l" * len(header) + "}",
             r"\hline",
-            " & ".join(rf"\textbf{{{_tex(name)}}}" for name in header) + r" \\",
+            " & ".join(rf"\textbf{{{in_tex(name)}}}" for name in header) + r" \\",
             r"\hline",
             *body,
             r"\hline",
@@ -69,18 +70,6 @@ def latex(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, la
             r"\end{table}",
         ]
     )
-
-
-def _tex(text: str) -> str:
-    for plain, special in (
-        ("_", r"\_"),
-        ("%", r"\%"),
-        ("±", r"$\pm$"),
-        ("–", "--"),
-        ("µ", r"$\mu$"),
-    ):
-        text = text.replace(plain, special)
-    return text
 
 
 def engines(summary: polars.DataFrame, arrivals: str, metric: str = "success_rate") -> str:

@@ -72,6 +72,8 @@
     });
     return chip;
   }));
+  /* Plotly reads tags, entities and %{…} in texts: names must not have any. */
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/%/g, "&#37;");
   const number = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
   /* ---- a metric over the load, and all methods at one load ---- */
@@ -85,17 +87,17 @@
       const line = own.filter((row) => row.method === method).sort((a, b) => a.rate - b.rate);
       if (!line.length) continue;
       traces.push({
-        name: method, mode: "lines+markers", x: line.map((row) => row.rate), y: line.map((row) => row.mean),
+        name: plain(method), mode: "lines+markers", x: line.map((row) => row.rate), y: line.map((row) => row.mean),
         error_y: { array: line.map((row) => row.ci95 || 0), thickness: 1, width: 3 },
         line: { color: colour(method) }, marker: { color: colour(method) },
         customdata: line.map((row) => [number(row.ci95), row.runs]),
-        hovertemplate: `<b>${method}</b><br>%{x} tasks/s: %{y:.4g} ± %{customdata[0]}<br>%{customdata[1]} runs<extra></extra>`,
+        hovertemplate: `<b>${plain(method)}</b><br>%{x} tasks/s: %{y:.4g} ± %{customdata[0]}<br>%{customdata[1]} runs<extra></extra>`,
       });
       const paper = line.filter((row) => row.paper !== null);
       if (paper.length) traces.push({
-        name: `${method} (paper)`, mode: "markers", showlegend: false, x: paper.map((row) => row.rate),
+        name: `${plain(method)} (paper)`, mode: "markers", showlegend: false, x: paper.map((row) => row.rate),
         y: paper.map((row) => row.paper), marker: { color: colour(method), symbol: "x", size: 10 },
-        hovertemplate: `<b>${method}</b>, the paper<br>%{x} tasks/s: %{y}<extra></extra>`,
+        hovertemplate: `<b>${plain(method)}</b>, the paper<br>%{x} tasks/s: %{y}<extra></extra>`,
       });
     }
     if (metric === "success_rate") {
@@ -107,14 +109,14 @@
     }
     const title = data.titles[metric] || metric;
     by("chart-load").hidden = by("rate").options.length < 2; // one load: the bars say it all
-    draw("chart-load", traces, { title: { text: `${title}, ${arrivals}` }, xaxis: { title: { text: "tasks/s" } }, yaxis: { rangemode: "tozero" } });
+    draw("chart-load", traces, { title: { text: plain(`${title}, ${arrivals}`) }, xaxis: { title: { text: "tasks/s" } }, yaxis: { rangemode: "tozero" } });
     const bars = own.filter((row) => row.rate === rate && shown.includes(row.method)).sort((a, b) => a.mean - b.mean);
     draw("chart-bars", [{
-      type: "bar", orientation: "h", x: bars.map((row) => row.mean), y: bars.map((row) => row.method),
+      type: "bar", orientation: "h", x: bars.map((row) => row.mean), y: bars.map((row) => plain(row.method)),
       error_x: { array: bars.map((row) => row.ci95 || 0), thickness: 1, width: 3, color: css("--quiet") },
       marker: { color: bars.map((row) => colour(row.method)) },
       hovertemplate: "<b>%{y}</b>: %{x:.4g}<extra></extra>",
-    }], { showlegend: false, title: { text: `${title} at ${rate} tasks/s, ${arrivals}` }, margin: { l: 160, r: 15, t: 30, b: 45 } });
+    }], { showlegend: false, title: { text: plain(`${title} at ${rate} tasks/s, ${arrivals}`) }, margin: { l: 160, r: 15, t: 30, b: 45 } });
   };
 
   const pareto = () => {
@@ -128,11 +130,11 @@
     draw("chart-pareto", methods.filter((method) => !state.off.has(method)).map((method) => {
       const known = rates.filter((rate) => value(method, rate, "success_rate") !== null);
       return {
-        name: method, mode: "lines+markers", x: known.map((rate) => 0.1 + value(method, rate, "update_cost_rate")),
+        name: plain(method), mode: "lines+markers", x: known.map((rate) => 0.1 + value(method, rate, "update_cost_rate")),
         y: known.map((rate) => value(method, rate, "success_rate")), line: { color: colour(method), width: 1 },
         marker: { color: colour(method), size: known.map((rate) => 6 + 2 * rates.indexOf(rate)) },
         customdata: known.map((rate) => [rate, value(method, rate, "update_cost_rate")]),
-        hovertemplate: `<b>${method}</b> at %{customdata[0]} tasks/s<br>success %{y:.3f}, cost %{customdata[1]:.1f}/s<extra></extra>`,
+        hovertemplate: `<b>${plain(method)}</b> at %{customdata[0]} tasks/s<br>success %{y:.3f}, cost %{customdata[1]:.1f}/s<extra></extra>`,
       };
     }), {
       xaxis: { type: "log", title: { text: "update cost (units/s), + 0.1" } }, yaxis: { title: { text: "success rate" } },
@@ -147,10 +149,10 @@
     const dashes = unique(own.map((curve) => curve.method));
     const shade = (rate) => `hsl(${rates.length < 2 ? 200 : 260 - (220 * rates.indexOf(rate)) / (rates.length - 1)}, 60%, 50%)`;
     draw("chart-training", own.map((curve) => ({
-      name: `${curve.method}, ${curve.rate}, seed ${curve.seed}`, mode: "lines", y: curve.reward,
+      name: plain(`${curve.method}, ${curve.rate}, seed ${curve.seed}`), mode: "lines", y: curve.reward,
       x: curve.reward.map((_, k) => k + 1), line: { color: shade(curve.rate), width: 1.3, dash: dashes.indexOf(curve.method) ? "dash" : "solid" },
       legendgroup: `${curve.method}-${curve.rate}`, showlegend: false,
-      hovertemplate: `<b>${curve.method}</b>, ${curve.rate} tasks/s, seed ${curve.seed}<br>episode %{x}: %{y:.0f}<extra></extra>`,
+      hovertemplate: `<b>${plain(curve.method)}</b>, ${curve.rate} tasks/s, seed ${curve.seed}<br>episode %{x}: %{y:.0f}<extra></extra>`,
     })), { xaxis: { title: { text: "training episode" } }, yaxis: { title: { text: "reward, 5-episode mean" } } });
     by("training-note").textContent = rates.length
       ? `One line a run at ${rates.join(", ")} tasks/s (blue to red)${dashes.length > 1 ? `; dashed: ${dashes[1]}` : ""}.` : "";
@@ -216,7 +218,7 @@
     const start = recording.warmup_ms;
     const range = state.range || [start, state.span ? start + state.span : recording.window_ms];
     draw("chart-viewer", traces, {
-      title: { text: current().title }, margin: { l: 70, r: 15, t: 30, b: 40 }, legend: { orientation: "h", y: -0.08 },
+      title: { text: plain(current().title) }, margin: { l: 70, r: 15, t: 30, b: 40 }, legend: { orientation: "h", y: -0.08 },
       xaxis: { title: { text: "time (ms)" }, range, anchor: "y4" },
       yaxis: { domain: [0.74, 1], title: { text: "SN backlog (ms)" }, rangemode: "tozero" },
       yaxis2: { domain: [0.55, 0.71], title: { text: "age (ms)" }, rangemode: "tozero" },
