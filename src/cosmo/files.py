@@ -1,5 +1,6 @@
 """Files that are either whole or not there: written under another name, then renamed."""
 
+import hashlib
 import io
 import json
 import os
@@ -110,7 +111,19 @@ def read_record(path: Path, absent: str, writer: str, version: int) -> dict[str,
 
 
 # Temporary names of `whole_file`: what it writes, and eight characters.
-_LEFT = re.compile(r"\..+\.(json|npz|parquet|csv|html|md|tex|png|svg|pdf|toml)\.[a-z0-9_]{8}")
+_LEFT = re.compile(r"\..+\.(json|npz|parquet|csv|html|md|tex|png|svg|pdf|toml|txt)\.[a-z0-9_]{8}")
+
+
+def file_name(text: str) -> str:
+    """A name that somebody chose, as part of a file's name: other names give other files.
+
+    It has letters, digits and `._+-` only, 60 at most. If that changes the name, a digest of it
+    is added.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-.")[:60]
+    if plain and plain == text:
+        return text
+    return f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 def table_format(path: Path) -> str:

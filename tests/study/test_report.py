@@ -59,6 +59,26 @@ def test_tables_are_there_in_markdown_and_latex(report):
     assert re.search(r"\d\.\d{3} ± \d\.\d{3}", text)
 
 
+def test_scenarios_of_any_name_have_files_of_their_own(report, tmp_path):
+    study = load(report.page.parent.parent / "study")
+    names = ["v1.5", "v1.7", "a/b", "a-b", "../../out", "/etc/x", "..", "x" * 300, "paper"]
+    one = study.metrics.filter(arrivals="poisson")
+    metrics = polars.concat(one.with_columns(scenario=polars.lit(name)) for name in names)
+    out = tmp_path / "deep" / "out"
+    left = [out / "figures" / ".success.pdf.ab12cd_e", out / "tables" / ".gains.md.ab12cd_e"]
+    for path in left:  # of a killed report
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("half")
+    written = write_report(replace(study, metrics=metrics), out)
+    drawn = [path for path in written.figures if path.name.startswith("success")]
+    assert len(drawn) == len(set(drawn)) == 3 * len(names)
+    assert {path.suffix for path in drawn} == {".pdf", ".svg", ".png"}
+    compared = [path for path in written.tables if path.name.startswith("comparison")]
+    assert len(set(compared)) == len(names)
+    everything = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert everything == {written.page, *written.figures, *written.tables}
+
+
 def test_the_same_study_gives_the_same_bytes(report, tmp_path):
     study = load(report.page.parent.parent / "study")
     again = write_report(study, tmp_path / "again")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from cosmo.files import made_folder
 from cosmo.study.units import Report, Unit
 
 Work = Callable[[Unit, Path, Report], None]  # (unit, its folder, progress)
@@ -53,5 +54,5 @@ class Executor(Protocol):
 
 def carry_out(unit: Unit, folder: Path, report: Report) -> None:
     """The work of a study's unit."""
-    folder.mkdir(parents=True, exist_ok=True)
+    made_folder(folder)  # without what a killed attempt left
     unit.carry_out(folder, report)

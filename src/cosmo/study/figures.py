@@ -48,7 +48,7 @@ def _figure(
         figure.set_layout_engine("constrained")
         written = []
         for kind in formats:
-            target = path.with_suffix(f".{kind}")
+            target = path.with_name(f"{path.name}.{kind}")  # a name may have dots of its own
             # No date: the same study gives the same bytes.
             dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
             with whole_file(target) as temporary:

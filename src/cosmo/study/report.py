@@ -9,7 +9,7 @@ import polars
 from cosmo.control import Method, method, trained_method
 from cosmo.control.recording import record
 from cosmo.errors import InputError
-from cosmo.files import whole_file
+from cosmo.files import file_name, made_folder, whole_file
 from cosmo.learn.session import TRAINED
 from cosmo.study import figures, tables
 from cosmo.study.page import write_page
@@ -39,11 +39,8 @@ class Written:
 def write_report(study: Study, out: Path) -> Written:
     """Figures (PDF, SVG, PNG), tables (Markdown, LaTeX) and `report.html`."""
     pictures, texts = out / "figures", out / "tables"
-    try:
-        for folder in (out, pictures, texts):
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out = '{out}': cannot be made a folder ({error.strerror})") from None
+    for folder in (out, pictures, texts):
+        made_folder(folder)
     summary = with_paper(summarise(study.metrics), study.plan)
     limits = bounds(study.plan)
     drawn: list[Path] = []
@@ -51,7 +48,7 @@ def write_report(study: Study, out: Path) -> Written:
     for scenario in summary["scenario"].unique(maintain_order=True):
         own, own_limits = summary.filter(scenario=scenario), limits.filter(scenario=scenario)
         curves = study.curves.filter(scenario=scenario)
-        suffix = "" if summary["scenario"].n_unique() == 1 else f"-{scenario}"
+        suffix = "" if summary["scenario"].n_unique() == 1 else f"-{file_name(scenario)}"
         drawn += _figures(own, own_limits, curves, pictures, suffix)
         metrics = study.metrics.filter(scenario=scenario)
         written += _tables(own, metrics, curves, texts, suffix)
