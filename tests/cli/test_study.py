@@ -57,10 +57,45 @@ def test_a_failing_unit_ends_with_exit_code_1_and_its_cause(cosmo, tmp_path):
         "    def dispatcher(self, setting):\n        raise ValueError('not today')\n"
     )
     plan.write_text(PLAN.replace('"aov-gap"', f'"{mine}:Mine"'))
-    code, _, err = cosmo("study", "run", plan, "--out", tmp_path / "out")
+    code, _, err = cosmo("study", "run", plan, "--out", tmp_path / "out", "--trust")
     assert code == 1
     assert "not today" in err
     assert "1 of 2 units finished" in err
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["evil.py:X", "onnx:a.onnx,updater=evil.py:X", "sb3:evil", "onnx:a.onnx, updater = sb3:evil"],
+)
+def test_files_of_a_plan_run_only_when_it_is_trusted(cosmo, tmp_path, monkeypatch, spec):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    (tmp_path / "evil").write_text("a pickle")
+    (tmp_path / "a.onnx").write_text("")
+    (tmp_path / "strange.toml").write_text(PLAN.replace("aov-gap", spec))
+    code, stdout, err = cosmo("study", "show", "strange.toml")
+    assert code == 0
+    assert spec in stdout
+    code, _, err = cosmo("study", "run", "strange.toml", "--out", "out")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "runs code from a file; add --trust" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.onnx", "evil", "evil.py", "strange.toml"
+    ]  # fmt: skip
+
+
+def test_files_run_when_they_are_trusted_or_named_by_the_user(cosmo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "mine.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    (tmp_path / "near" / "plan.toml").write_text(PLAN.replace("aov-gap", "mine.py:X"))
+    (tmp_path / "near" / "other.toml").write_text(PLAN)
+    named = ("near/other.toml", "--set", 'compare=[{methods=["mine.py:X"]}]')
+    for arguments in (("near/plan.toml", "--trust"), named):
+        code, _, err = cosmo("study", "run", *arguments, "--out", "out")
+        assert code == 2
+        assert "no such Method" in err  # it was run, and has none
+        (tmp_path / "ran").unlink()
 
 
 def test_list_and_show(cosmo, tmp_path):

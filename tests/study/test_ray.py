@@ -1,6 +1,9 @@
 """The same plan on a Ray cluster of two nodes on this machine; one is killed in the middle."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from polars.testing import assert_frame_equal
@@ -8,7 +11,9 @@ from small import Odd, do_odd, small_plan
 
 from cosmo import InputError
 from cosmo.study import LocalExecutor, conduct, load
+from cosmo.study.checks import DONE
 from cosmo.study.executor import Failed, Finished
+from slow import alive
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'cosmo-edge[ray]'")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -71,3 +76,60 @@ def test_an_address_where_nobody_is_is_refused_in_one_line(tmp_path):
     with pytest.raises(InputError, match="no Ray cluster answers") as error:
         list(RayExecutor("127.0.0.1:1").run([Odd(1)], tmp_path, do_odd))
     assert "\n" not in str(error.value)
+
+
+_ALONE = """
+import os, sys
+sys.path[:0] = {paths!r}
+from pathlib import Path
+from cosmo.study.executor import Finished
+from cosmo.study.ray_cluster import RayExecutor
+from small import Odd
+from test_ray import listening, note_listeners
+
+if __name__ == "__main__":
+    units = [Odd(1)]
+    events = list(RayExecutor(workers=1).run(units, Path({folder!r}), note_listeners))
+    assert [type(event) for event in events][-1] is Finished, events
+    assert not os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER")
+"""
+
+
+def listening(session):
+    """(process, address in hexadecimal) of all sockets where a session's processes listen."""
+    owners = {}
+    for pid in alive(session):
+        for handle in Path(f"/proc/{pid}/fd").glob("*"):
+            try:
+                owners[os.readlink(handle)] = pid
+            except OSError:
+                continue
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            inode = f"socket:[{words[9]}]"
+            if words[3] == "0A" and inode in owners:
+                found.add((owners[inode], words[1].split(":")[0]))
+    return found
+
+
+def note_listeners(unit, folder, report):
+    """A unit, carried out by a worker of Ray: where do we all listen?"""
+    found = sorted(address for _, address in listening(os.getsid(0)))
+    (folder / "listeners").write_text("\n".join(found))
+    (folder / DONE).write_text("{}")
+
+
+def test_a_cluster_that_is_started_here_is_open_to_nobody_else(tmp_path):
+    here, script = Path(__file__).parent, tmp_path / "script.py"
+    paths = [str(here), str(here.parent)]
+    script.write_text(_ALONE.format(paths=paths, folder=str(tmp_path)))
+    env = {**os.environ, "PYTHONPATH": ":".join(path for path in [*paths, *sys.path] if path)}
+    subprocess.run(
+        [sys.executable, "-W", "ignore", str(script)], check=True, start_new_session=True, env=env
+    )
+    found = set((tmp_path / "odd-1" / "listeners").read_text().split())
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
+    assert found
+    assert found <= loopback

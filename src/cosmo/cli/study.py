@@ -46,14 +46,14 @@ def show(plan_name: PlanArgument) -> None:
     from cosmo.documents import dump
     from cosmo.study import load_plan
 
-    typer.echo(dump(load_plan(plan_name)))
+    typer.echo(dump(load_plan(plan_name, code="skip")))
 
 
 @app.command("status")
 def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     """How far a study is."""
     from cosmo.study import progress_of
-    from cosmo.study.plan import plan_from
+    from cosmo.study.plan_files import plan_from
     from cosmo.study.store import read_about
 
     about = read_about(folder)
@@ -94,12 +94,16 @@ def run(
     address: Annotated[
         str | None, typer.Option(help="Of a Ray cluster; without it, one is started here.")
     ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Run the policies (file.py:Class, sb3:model) it names."),
+    ] = False,
 ) -> None:
     """Carry out a plan; what is finished in the folder already is not done again."""
     from cosmo.study import load_plan
 
     chosen = [] if engine is None else [f'engines=["{engine}"]']
-    plan = load_plan(plan_name, [*(settings or []), *chosen])
+    plan = load_plan(plan_name, [*(settings or []), *chosen], "run" if trust else "refuse")
     right = conducted(plan, out, chosen_executor(executor, workers, address))
     notes.print(f"next: cosmo report {out}", soft_wrap=True)
     if not right:

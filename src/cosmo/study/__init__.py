@@ -1,7 +1,8 @@
 """Studies: plans, their execution, their results, and what is made of them."""
 
 from cosmo.study.conduct import Progress, conduct, progress_of
-from cosmo.study.plan import Plan, load_plan, plan_checked, plan_names
+from cosmo.study.plan import Plan
+from cosmo.study.plan_files import load_plan, plan_checked, plan_names
 from cosmo.study.pool import LocalExecutor
 from cosmo.study.reported import reported
 from cosmo.study.store import Study, load

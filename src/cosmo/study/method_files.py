@@ -5,6 +5,7 @@ name again), but nothing is imported: to know what a method is made of must not 
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def beside(spec: str, folder: Path) -> str:
     return _changed(spec, found)
 
 
+def runs_code(spec: str) -> bool:
+    """Whether the method runs code from a file: a policy in Python, or a model of SB3, a pickle.
+
+    It rather says yes: wherever the name of such a file or of `sb3` stands in the method's name.
+    """
+    words = [word.strip() for word in re.split("[:,=]", spec)]
+    return any(word == "sb3" or word.endswith(".py") for word in words)
+
+
 def named(spec: str) -> list[str]:
     """All parts of a method's name that may be the path of a file or a folder."""
     found: list[str] = []
@@ -54,13 +64,14 @@ def _changed(spec: str, change: Callable[[str], str]) -> str:
     items = []
     for item in rest.split(",") if colon else ():
         key, equals, value = item.partition("=") if "=" in item else ("", "", item)
-        value = value.strip()
-        first = value.partition(":")[0]
-        if first.endswith(".py") or (":" in value and not Path(value).exists()):
-            value = _changed(value, change)
-        elif value and value not in METHODS:
-            value = change(value)
-        items.append(f"{key}{equals}{value}")
+        core = value.strip()
+        first = core.partition(":")[0]
+        made = core
+        if first.endswith(".py") or (":" in core and not Path(core).exists()):
+            made = _changed(core, change)
+        elif core and core not in METHODS:
+            made = change(core)
+        items.append(f"{key}{equals}{value.replace(core, made, 1)}")
     return name + colon + ",".join(items)
 
 

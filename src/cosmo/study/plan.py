@@ -1,18 +1,16 @@
 """What a study compares: scenarios × arrival processes × rates × methods × seeds × episodes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from cosmo.control import METHODS, method
-from cosmo.documents import Documents
 from cosmo.errors import InputError
-from cosmo.learn.config import TrainingConfig, config_from, load_config
+from cosmo.learn.config import TrainingConfig, load_config
 from cosmo.learn.session import TRAINED, config_of
-from cosmo.scenario import Scenario, changed, load, scenario_from
+from cosmo.scenario import Scenario, changed, load
 from cosmo.scenario.model import Arrivals, Engine
 from cosmo.study import method_files
 from cosmo.study.units import PlayUnit, TrainUnit, Unit, at_load
@@ -23,6 +21,9 @@ Processes = Annotated[tuple[Arrivals, ...], Field(min_length=1)]
 _ON_ENGINE = {"embedded": "", "ns3": "-ns3"}
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]  # columns of tables have 64 bits
 Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
+
+
+Code = Literal["run", "refuse", "skip"]  # what to do with code that a plan names
 
 
 class _Part(BaseModel):
@@ -157,8 +158,12 @@ class Plan(_Part):
         ]
         return units
 
-    def check(self) -> None:
-        """Refuse what would fail later: unknown methods, scenarios, processes, fields."""
+    def check(self, code: Code = "run", own: Collection[str] = ()) -> None:
+        """Refuse what would fail later: unknown methods, scenarios, processes, fields.
+
+        To know whether a method of a file is one, the file must be run. `code` says what to do
+        about those that are not the user's `own`: run them, refuse them or leave them out.
+        """
         if len(set(self.seeds)) < len(self.seeds):
             raise InputError(f"seeds = {list(self.seeds)}: must be different")
         self.config()
@@ -169,7 +174,13 @@ class Plan(_Part):
             if name not in checked and name not in TRAINED:
                 if name in METHODS and METHODS[name].trained:
                     raise InputError(f"methods: {name!r} cannot be trained in a study yet")
-                method(name)
+                if code == "run" or name in own or not method_files.runs_code(name):
+                    method(name)
+                elif code == "refuse":
+                    raise InputError(
+                        f"methods: {name!r} runs code from a file; add --trust if you trust this"
+                        " plan and its files"
+                    )
             checked.add(name)
 
     def _check_names(self) -> None:
@@ -177,65 +188,3 @@ class Plan(_Part):
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"scenarios: two are called {name!r}; set another name in one")
-
-
-_PLANS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
-
-
-def plan_names() -> list[str]:
-    """The plans that come with the package."""
-    return _PLANS.preset_names()
-
-
-def load_plan(source: str | Path, settings: Iterable[str] = ()) -> Plan:
-    """A preset by name or a TOML file by path, with single fields set as `episodes=5`."""
-    plan = _PLANS.load(source, settings)
-    if str(source) not in plan_names():
-        plan = _beside(plan, Path(source).parent)
-    plan.check()
-    return plan
-
-
-def _beside(plan: Plan, folder: Path) -> Plan:
-    """Files that the plan names are looked for beside it first."""
-
-    def found(name: str) -> str:
-        near = folder / name
-        return str(near) if name.endswith(".toml") and near.is_file() else name
-
-    def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(found(name) for name in names)
-
-    parts = [
-        part.model_copy(
-            update={
-                "methods": tuple(method_files.beside(name, folder) for name in part.methods),
-                "scenarios": part.scenarios and all_found(part.scenarios),
-            }
-        )
-        for part in plan.compare
-    ]
-    training = plan.training.model_copy(update={"config": found(plan.training.config)})
-    changes = {
-        "scenarios": all_found(plan.scenarios),
-        "training": training,
-        "compare": tuple(parts),
-    }
-    return plan.model_copy(update=changes)
-
-
-def plan_checked(data: dict[str, Any]) -> Plan:
-    """A new plan from plain data."""
-    plan = _PLANS.validated(data)
-    plan.check()
-    return plan
-
-
-def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
-    """A plan from what `Plan.model_dump` and `Plan.resolved` gave."""
-    plan = _PLANS.validated(data)
-    plan._scenarios = {
-        source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
-    }
-    plan._config = config_from(resolved["training"])
-    return plan

@@ -35,7 +35,7 @@ SINGLE_THREADED = {
 
 
 @contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
+def environment(values: dict[str, str]) -> Iterator[None]:
     """What processes that are started in the block will see."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -165,7 +165,7 @@ class LocalExecutor:
 def _started(context: SpawnContext, work: Work) -> _Worker:
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-    with _environment(SINGLE_THREADED):
+    with environment(SINGLE_THREADED):
         process.start()
     theirs.close()
     return _Worker(process, ours)

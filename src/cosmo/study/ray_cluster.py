@@ -16,7 +16,7 @@ from cosmo.errors import InputError
 from cosmo.files import whole_file
 from cosmo.study.checks import DONE, STATE
 from cosmo.study.executor import Event, Failed, Finished, Started, Work
-from cosmo.study.pool import SINGLE_THREADED, cause
+from cosmo.study.pool import SINGLE_THREADED, cause, environment
 from cosmo.study.units import Unit
 
 _TRIES = 5  # of a unit whose node or process dies
@@ -88,16 +88,43 @@ class RayExecutor:
     def _connect(self) -> None:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         _check_address(self._address)
-        start: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        if self._address is None:
-            start |= {"num_cpus": self._workers, "include_dashboard": False}
+        start: dict[str, Any] = {
+            "log_to_driver": False,
+            "logging_level": "ERROR",
+            "runtime_env": {"env_vars": SINGLE_THREADED},
+        }
         try:
-            self._ray.init(
-                address=self._address or "local", runtime_env={"env_vars": SINGLE_THREADED}, **start
-            )
+            if self._address is None:
+                self._start_here(start)
+            else:
+                self._ray.init(address=self._address, **start)
         except (ConnectionError, ValueError, RuntimeError) as error:
+            if isinstance(error, InputError):
+                raise
             reason = str(error).strip().splitlines()[0]
             raise InputError(f"--address = {self._address!r}: no Ray cluster ({reason})") from None
+
+    def _start_here(self, start: dict[str, Any]) -> None:
+        """A cluster of this machine alone: whoever reaches one of Ray's ports can run code."""
+        from ray._private import ray_constants
+
+        before = ray_constants.ENABLE_RAY_CLUSTER
+        # Ray's own switch for "no cluster"; its processes read the variable, this one the constant.
+        with environment({"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}):
+            ray_constants.ENABLE_RAY_CLUSTER = False
+            try:
+                self._ray.init(
+                    address="local", num_cpus=self._workers, include_dashboard=False, **start
+                )
+            finally:
+                ray_constants.ENABLE_RAY_CLUSTER = before
+        where = self._ray.util.get_node_ip_address()
+        if where not in ("127.0.0.1", "::1"):
+            self._ray.shutdown()
+            raise InputError(
+                f"--executor ray: this version of Ray listens on {where}, open to others; start a"
+                " cluster yourself and give its --address"
+            )
 
     def _run(self, units: Sequence[Unit], folder: Path, work: Work) -> Iterator[Event | Failed]:
         ray = self._ray

@@ -25,7 +25,8 @@ from cosmo.documents import dump
 from cosmo.errors import InputError
 from cosmo.files import made_folder, read_record, whole_file, write_record, write_table
 from cosmo.study.checks import CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
-from cosmo.study.plan import Plan, plan_from
+from cosmo.study.plan import Plan
+from cosmo.study.plan_files import plan_from
 from cosmo.study.units import KEYS, TrainUnit
 
 FORMAT = 1

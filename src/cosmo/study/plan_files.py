@@ -1,0 +1,83 @@
+"""Plans in and out: presets, TOML files, and what a study on disk keeps of one."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cosmo.documents import Documents
+from cosmo.learn.config import config_from
+from cosmo.scenario import scenario_from
+from cosmo.study import method_files
+from cosmo.study.plan import Code, Plan
+
+_PLANS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
+
+
+def plan_names() -> list[str]:
+    """The plans that come with the package."""
+    return _PLANS.preset_names()
+
+
+def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "refuse") -> Plan:
+    """A preset by name or a TOML file by path, with single fields set as `episodes=5`.
+
+    A plan may be a stranger's: the policies in Python and the models of Stable-Baselines3 that it
+    names are refused, run (`code="run"`) or not looked at (`code="skip"`). Those that are named in
+    `settings` are one's own and run.
+    """
+    settings = list(settings)
+    plan = _PLANS.load(source, settings)
+    methods = [name for part in plan.compare for name in part.methods]
+    typed = "\n".join(settings)
+    own = [name for name in methods if f'"{name}"' in typed or f"'{name}'" in typed]
+    if str(source) not in plan_names():
+        folder = Path(source).parent
+        plan = _beside(plan, folder)
+        own = [method_files.beside(name, folder) for name in own]
+    plan.check(code, own)
+    return plan
+
+
+def _beside(plan: Plan, folder: Path) -> Plan:
+    """Files that the plan names are looked for beside it first."""
+
+    def found(name: str) -> str:
+        near = folder / name
+        return str(near) if name.endswith(".toml") and near.is_file() else name
+
+    def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(found(name) for name in names)
+
+    parts = [
+        part.model_copy(
+            update={
+                "methods": tuple(method_files.beside(name, folder) for name in part.methods),
+                "scenarios": part.scenarios and all_found(part.scenarios),
+            }
+        )
+        for part in plan.compare
+    ]
+    training = plan.training.model_copy(update={"config": found(plan.training.config)})
+    changes = {
+        "scenarios": all_found(plan.scenarios),
+        "training": training,
+        "compare": tuple(parts),
+    }
+    return plan.model_copy(update=changes)
+
+
+def plan_checked(data: dict[str, Any]) -> Plan:
+    """A new plan from plain data of our own: methods of files are run."""
+    plan = _PLANS.validated(data)
+    plan.check()
+    return plan
+
+
+def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
+    """A plan from what `Plan.model_dump` and `Plan.resolved` gave."""
+    plan = _PLANS.validated(data)
+    plan._scenarios = {
+        source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
+    }
+    plan._config = config_from(resolved["training"])
+    return plan
