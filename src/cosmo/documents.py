@@ -1,6 +1,8 @@
 """Validated documents in TOML: presets, files that extend one another, single fields by name."""
 
 import difflib
+import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -52,7 +54,11 @@ class Documents(Generic[Model]):
 
     def load(self, source: str | Path, settings: Iterable[str] = ()) -> Model:
         """A preset by name or a TOML file by path, with single fields set as `field=value`."""
-        return self.validated(self._read(source, seen=()), settings)
+        try:
+            data = self._read(source, seen=())
+        except RecursionError:  # tables in tables, or files that extend files, without end
+            raise InputError(f"{self.kind} = {_short(str(source))}: nested too deeply") from None
+        return self.validated(data, settings)
 
     def validated(
         self, data: dict[str, Any], settings: Iterable[str] | Mapping[str, Any] = ()
@@ -69,6 +75,8 @@ class Documents(Generic[Model]):
             return self.model.model_validate(data)
         except ValidationError as error:
             raise InputError(self._one_line(error)) from None
+        except (OverflowError, RecursionError):
+            raise InputError(f"{self.kind}: a number too long, or nested too deeply") from None
 
     def _read(self, source: str | Path, seen: tuple[str, ...]) -> dict[str, Any]:
         name, presets = str(source), self.preset_names()
@@ -77,27 +85,35 @@ class Documents(Generic[Model]):
             text, where = preset.read_text(encoding="utf-8"), name
         else:
             path = Path(source)
-            if not path.suffix and not path.exists():
+            if not path.suffix and not os.path.exists(path):
                 known = ", ".join(presets)
                 raise InputError(
-                    f"{self.kind} = {name!r}: no such preset or file (presets: {known})"
+                    f"{self.kind} = {_short(name)}: no such preset or file (presets: {known})"
                 )
             try:
                 text, where = path.read_text(encoding="utf-8"), str(path.resolve())
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
-                raise InputError(f"{self.kind} = {name!r}: cannot be read ({reason})") from None
+                raise InputError(
+                    f"{self.kind} = {_short(name)}: cannot be read ({reason})"
+                ) from None
         if where in seen:
-            raise InputError(f"{name}: extends = {source!r}: a file may not extend itself")
+            raise InputError(
+                f"{name}: extends = {_short(str(source))}: a file may not extend itself"
+            )
         try:
             data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:  # also for integers that are too long for Python
             raise InputError(f"{name}: not valid TOML: {error}") from None
+        except RecursionError:
+            raise InputError(f"{name}: not valid TOML: nested too deeply") from None
         if "extends" not in data:
             return data
         parent = data.pop("extends")
         if not isinstance(parent, str):
-            raise InputError(f"{name}: extends = {parent!r}: must be a preset's name or a path")
+            raise InputError(
+                f"{name}: extends = {_short(parent)}: must be a preset's name or a path"
+            )
         if parent not in presets and name not in presets:
             parent = str(Path(source).parent / parent)
         return _merge(self._read(parent, (*seen, where)), data)
@@ -110,6 +126,10 @@ class Documents(Generic[Model]):
             value: Any = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             value = text.strip()  # a bare word, as in workload.arrivals=poisson
+        except (ValueError, RecursionError):
+            raise InputError(
+                f"--set {field.strip()} = {_short(text)}: a number too long, or nested too deeply"
+            ) from None
         return field.strip(), value
 
     def _one_line(self, error: ValidationError) -> str:
@@ -119,10 +139,12 @@ class Documents(Generic[Model]):
         if isinstance(first["input"], list):  # of a number or a list, a list was meant
             same = [problem for problem in problems if problem["loc"][:2] == first["loc"][:2]]
             first = max(same, key=lambda problem: len(problem["loc"]))
-        keys = [key for key in map(str, first["loc"]) if key.isidentifier() or key.isdigit()]
-        keys = [key for key in keys if key not in _UNION_MEMBERS]
+        unknown = first["type"] == "extra_forbidden"
+        *groups, last = map(str, first["loc"]) if first["loc"] else ("",)
+        keys = [key for key in groups if _is_name(key)]
+        keys += [last] if unknown or _is_name(last) else []
         field = ".".join(keys)
-        if first["type"] == "extra_forbidden":
+        if unknown:
             line = f"{field}: unknown field{_suggestion(self.model, keys)}"
         elif first["type"] == "missing":
             line = f'{field}: missing (start from a preset with extends = "{self.first}")'
@@ -159,7 +181,9 @@ def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-_UNION_MEMBERS = {"float", "int"}  # what pydantic adds to say which type it tried
+def _is_name(key: str) -> bool:
+    """Whether part of a place is a field or a number, and not what pydantic calls a type."""
+    return (key.isidentifier() or key.isdigit()) and key not in ("float", "int")
 
 
 def _plain(problem: ErrorDetails, keys: list[str]) -> str:
@@ -177,7 +201,10 @@ def _plain(problem: ErrorDetails, keys: list[str]) -> str:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python does not write integers of thousands of digits
+        text = f"a very long {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -215,12 +242,19 @@ def _toml_lines(table: Mapping[str, Any], prefix: str) -> list[str]:
     return lines
 
 
+_CONTROL = re.compile(r'[\x00-\x1f\x7f"\\]')  # what a string of TOML may not hold as it is
+
+
+def _escaped(found: re.Match[str]) -> str:
+    sign = found[0]
+    return f"\\{sign}" if sign in '"\\' else f"\\u{ord(sign):04x}"
+
+
 def _toml_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+        return f'"{_CONTROL.sub(_escaped, value)}"'
     if isinstance(value, tuple | list):
         return "[" + ", ".join(_toml_value(item) for item in value) + "]"
     return repr(value)

@@ -1,16 +1,14 @@
 """`cosmo calibrate`: the embedded world fitted to ns-3."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.table import Table
 
-from cosmo.cli.console import notes, prepare_engine, progress
+from cosmo.cli.console import notes, prepare_engine, print_json, progress, show
 from cosmo.cli.options import (
     ArrivalsOption,
     EpisodesOption,
@@ -73,7 +71,7 @@ def access(
     if as_json:
         fits = [asdict(fit) for fit in found.fits]
         document = {"scenario": scenario.name, "access": fields, "rates": fits}
-        typer.echo(json.dumps(document, indent=2))
+        print_json(document)
         return
     title = f"uplink of {scenario.name} ({scenario.workload.arrivals}), ns-3 against R6"
     table = Table("tasks/s", title=title, title_justify="left", title_style="bold", box=SIMPLE)
@@ -87,7 +85,7 @@ def access(
             *_compared(fit.mean_ms, fit.embedded_mean_ms),
             *_compared(fit.p95_ms, fit.embedded_p95_ms),
         )
-    Console().print(table)
+    show(table)
     typer.echo("\n".join(f"access.{name} = {value}" for name, value in fields.items()))
     if out is not None:
         notes.print(f"wrote {out}", soft_wrap=True)

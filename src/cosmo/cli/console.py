@@ -1,13 +1,15 @@
 """What people see: progress on the error stream, tables and notes on the output."""
 
+import json
 import math
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import typer
 from rich.box import SIMPLE
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -17,13 +19,39 @@ from cosmo.scenario import Scenario, load
 from cosmo.workload import episode
 from cosmo.world import Worlds
 
-notes = Console(stderr=True, highlight=False)
+# Names and causes are anybody's text: `[/home/me]` is no markup, `:x:` no picture.
+notes = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def show(what: RenderableType) -> None:
+    """Print a table or a line on the output; lines are not broken."""
+    Console(highlight=False, markup=False, emoji=False).print(what, soft_wrap=isinstance(what, str))
+
+
+def print_json(document: object) -> None:
+    """Print a document as JSON; null where there is no number (NaN, infinities)."""
+    typer.echo(json.dumps(_finite(document), indent=2, allow_nan=False))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value
+
+
+def words(template: str) -> TextColumn:
+    """A column of a progress bar, with texts as they are."""
+    return TextColumn(template, markup=False)
 
 
 @contextmanager
 def progress(text: str) -> Iterator[ShareDone]:
     """A bar on the error stream, if a person is watching."""
-    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    columns = words("{task.description}"), BarColumn(), TimeRemainingColumn()
     with Progress(*columns, console=notes, transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(text, total=1.0)
         yield lambda share: bar.update(task, completed=share)

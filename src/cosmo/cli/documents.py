@@ -36,4 +36,4 @@ def metrics_document(metrics: Mapping[str, Interval]) -> dict[str, object]:
 
 
 def _json_number(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None

@@ -1,13 +1,11 @@
 """`cosmo evaluate`: trained runs on workloads that training never saw."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from cosmo.cli.console import metrics_table, prepare_engine, progress
+from cosmo.cli.console import metrics_table, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import metrics_document, simulation_document
 from cosmo.cli.options import (
     ArrivalsOption,
@@ -68,14 +66,14 @@ def evaluate(
             "overall": overall[0] if len(overall) == 1 else overall,
             "runs": runs,
         }
-        typer.echo(json.dumps(document, indent=2))
+        print_json(document)
         return
     for name, (count, metrics) in loads.items():
         title = (
             f"{controller.method} on {scenarios[0].name} ({name}): means and intervals over"
             f" {count} run(s) of {episodes} episode(s)"
         )
-        Console().print(metrics_table(title, metrics))
+        show(metrics_table(title, metrics))
 
 
 def _by_load(

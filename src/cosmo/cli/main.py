@@ -1,6 +1,7 @@
 """The `cosmo` command: gathers the commands and turns what went wrong into one line."""
 
 import sys
+from contextlib import suppress
 from typing import Annotated, NoReturn
 
 import typer
@@ -15,6 +16,7 @@ from cosmo.cli import (
     run,
     scenario,
     simulate,
+    streams,
     study,
     train,
     workload,
@@ -56,8 +58,10 @@ def _root(
 
 def main() -> None:
     """Run a command. Exit codes: 0 done, 1 an engine failed, 2 bad input, 130 interrupted."""
+    streams.prepare()
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except InputError as error:
         _fail(str(error), 2)
     except EngineError as error:
@@ -67,12 +71,17 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except BrokenPipeError:
+        streams.abandon(sys.stdout)
         sys.exit(141)
+    except OSError as error:  # of a stream: what becomes of files is said where it happens
+        streams.abandon(sys.stdout)
+        _fail(f"output: cannot be written ({error.strerror or error})", 2)
     if code == _INTERRUPTED:  # some versions of typer return it, some raise
         _fail("interrupted, nothing was left half-written", _INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    typer.echo(f"cosmo: {message}", err=True)
+    with suppress(OSError):
+        typer.echo(f"cosmo: {streams.one_line(message)}", err=True)
     sys.exit(code)

@@ -1,11 +1,8 @@
 """`cosmo methods`: the registry, one line each."""
 
-import json
-
-import typer
-from rich.console import Console
 from rich.table import Table
 
+from cosmo.cli.console import print_json, show
 from cosmo.cli.options import JsonOption
 from cosmo.control import METHODS
 from cosmo.control.registry import parameters_of
@@ -28,7 +25,7 @@ def methods(as_json: JsonOption = False) -> None:
         for name, kind in METHODS.items()
     ]
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
         return
     table = Table("method", "what it does", "parameters", box=None, pad_edge=False)
     for row in rows:
@@ -38,4 +35,4 @@ def methods(as_json: JsonOption = False) -> None:
             name if value is None else f"{name}={value}" for name, value in parameters.items()
         )
         table.add_row(str(row["method"]), str(row["summary"]), shown)
-    Console().print(table)
+    show(table)

@@ -24,6 +24,7 @@ EngineOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(help="Seed of the run.")]
 EpisodesOption = Annotated[int, typer.Option(help="How many episodes to play.")]
+SEED_LIMIT = 2**63  # columns of tables have 64 bits
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")]
 
 
@@ -51,8 +52,8 @@ def chosen_scenario(
 
 def check_run(seed: int, episodes: int) -> None:
     """Refuse what no run can have."""
-    if seed < 0:
-        raise InputError(f"--seed = {seed}: must be 0 or greater")
+    if not 0 <= seed < SEED_LIMIT:
+        raise InputError(f"--seed = {seed}: must be 0 or greater, and below 2^63")
     if not 1 <= episodes <= 1_000_000:
         raise InputError(f"--episodes = {episodes}: must be from 1 to 1000000")
 

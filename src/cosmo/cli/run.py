@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.table import Table
 
-from cosmo.cli.console import notes
+from cosmo.cli.console import notes, show
 from cosmo.cli.options import ScenarioOption, SetOption
 from cosmo.cli.study import WorkersOption, chosen_executor, conducted
 from cosmo.cli.train import TRAINING, seeds_from
@@ -93,5 +92,5 @@ def _print_tables(study) -> None:  # type: ignore[no-untyped-def]
                     text += f"\n({row['paper']:.{digits}f})"
                 cells.append(text)
             table.add_row(name, *cells)
-        Console().print(table)
+        show(table)
     assert set(_SHOWN) <= set(METRICS)

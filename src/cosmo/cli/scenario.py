@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from cosmo.cli.console import show as show_table
 from cosmo.cli.options import JsonOption, SetOption
 from cosmo.scenario import dump, load, preset_names
 
@@ -18,7 +18,7 @@ def list_presets() -> None:
     table = Table("scenario", "what it is", box=None, pad_edge=False)
     for name in preset_names():
         table.add_row(name, load(name).description)
-    Console().print(table)
+    show_table(table)
 
 
 @app.command()

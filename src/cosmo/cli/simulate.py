@@ -1,13 +1,11 @@
 """`cosmo simulate`: one method on one scenario, no training."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from cosmo.cli.console import metrics_table, notes, prepare_engine, progress
+from cosmo.cli.console import metrics_table, notes, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import simulation_document
 from cosmo.cli.options import (
     ArrivalsOption,
@@ -66,13 +64,11 @@ def simulate(
         table = task_table(result.outcomes, scenario.en.count, scenario.sn.count)
         write_table(tasks_out, table)
     if as_json:
-        typer.echo(
-            json.dumps(simulation_document(scenario, method_name, seed, result, trace), indent=2)
-        )
+        print_json(simulation_document(scenario, method_name, seed, result, trace))
         return
     load = f"trace {trace}" if trace else f"{scenario.workload.arrivals}, {_load(scenario)}"
     title = f"{method_name} on {scenario.name} ({load}), seed {seed}, {episodes} episode(s)"
-    Console().print(metrics_table(title, result.metrics))
+    show(metrics_table(title, result.metrics))
     undecided = sum(int((outcome.action < 0).sum()) for outcome in result.outcomes)
     if undecided:
         total = sum(len(outcome.tasks) for outcome in result.outcomes)

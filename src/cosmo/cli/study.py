@@ -1,17 +1,15 @@
 """`cosmo study`: whole plans, carried out by local processes or a cluster."""
 
-import json
 import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TaskID
 from rich.table import Table
 
-from cosmo.cli.console import notes, prepare_engine
+from cosmo.cli.console import notes, prepare_engine, print_json, show, words
 from cosmo.cli.options import EngineOption, JsonOption
 from cosmo.errors import InputError
 
@@ -32,16 +30,16 @@ def list_plans(as_json: JsonOption = False) -> None:
     plans = [load_plan(name) for name in plan_names()]
     if as_json:
         rows = [{"plan": plan.name, "description": plan.description} for plan in plans]
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
         return
     table = Table("plan", "what it compares", "units", box=None, pad_edge=False)
     for plan in plans:
         table.add_row(plan.name, plan.description, str(len(plan.units())))
-    Console().print(table)
+    show(table)
 
 
 @app.command("show")
-def show(plan_name: PlanArgument) -> None:
+def show_plan(plan_name: PlanArgument) -> None:
     """A plan as a complete TOML file, to start your own from."""
     from cosmo.documents import dump
     from cosmo.study import load_plan
@@ -68,17 +66,15 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
             "failed": progress.failed,
             "damaged": progress.damaged,
         }
-        typer.echo(json.dumps(document, indent=2))
+        print_json(document)
         return
-    Console().print(
+    show(
         f"{plan.name} in {folder}: {progress.done} of {len(progress.units)} units finished,"
-        f" {progress.total:.0%} of the work",
-        highlight=False,
-        soft_wrap=True,
+        f" {progress.total:.0%} of the work"
     )
     for what in ("failed", "damaged"):
         for name, cause in getattr(progress, what).items():
-            Console().print(f"{what}: {name}: {cause}", highlight=False, soft_wrap=True)
+            show(f"{what}: {name}: {cause}")
 
 
 @app.command("run")
@@ -161,9 +157,9 @@ class _Show:
         self._first: float | None = None
         self._tasks: dict[str, TaskID] = {}
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            words("{task.description}"),
             BarColumn(bar_width=30),
-            TextColumn("{task.percentage:>3.0f} %  {task.fields[told]}"),
+            words("{task.percentage:>3.0f} %  {task.fields[told]}"),
             console=notes,
             transient=True,
             disable=not sys.stderr.isatty(),

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-from cosmo.cli.console import notes, prepare_engine
+from cosmo.cli.console import notes, prepare_engine, words
 from cosmo.cli.options import (
+    SEED_LIMIT,
     ArrivalsOption,
     EngineOption,
     RateOption,
@@ -74,9 +75,12 @@ def train(
 def seeds_from(text: str) -> list[int]:
     """Of an option."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts) or len(set(parts)) < len(parts):
-        raise InputError(f"--seeds = {text!r}: must be different whole numbers, as in 0,1,2")
-    return [int(part) for part in parts]
+    seeds = [int(part) for part in parts if part.isdecimal() and len(part) < 20]
+    if len(set(seeds)) < len(parts) or max(seeds) >= SEED_LIMIT:
+        raise InputError(
+            f"--seeds = {text!r}: must be different whole numbers below 2^63, as in 0,1,2"
+        )
+    return seeds
 
 
 class _Progress:
@@ -85,9 +89,9 @@ class _Progress:
     def __init__(self, title: str, episodes: int) -> None:
         self._episodes, self._first = episodes, True
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            words("{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn("episode {task.completed:.0f}/{task.total:.0f}  {task.fields[told]}"),
+            words("episode {task.completed:.0f}/{task.total:.0f}  {task.fields[told]}"),
             TimeRemainingColumn(),
             console=notes,
             transient=True,

@@ -16,6 +16,7 @@ from cosmo.cli.options import (
     check_run,
     chosen_scenario,
 )
+from cosmo.errors import InputError
 from cosmo.workload import episode as generate
 from cosmo.workload import write_trace
 
@@ -31,7 +32,9 @@ def workload(
 ) -> None:
     """Write the tasks that a scenario generates, for `--trace` or for other tools."""
     scenario = chosen_scenario(scenario_name, settings, arrivals, rate)
-    check_run(seed, episode + 1)
+    check_run(seed, 1)
+    if not 0 <= episode < 1_000_000:
+        raise InputError(f"--episode = {episode}: must be from 0 to 999999")
     check_output(out, (".csv", ".parquet"))
     tasks = generate(scenario, seed, episode).tasks
     write_trace(out, tasks, scenario.en.count)

@@ -5,6 +5,7 @@ name again), but nothing is imported: to know what a method is made of must not 
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,7 +32,7 @@ def beside(spec: str, folder: Path) -> str:
 
     def found(value: str) -> str:
         near = folder / value
-        return str(near) if near.is_file() or (near / DESCRIPTION).is_file() else value
+        return str(near) if _is_file(near) or _is_file(near / DESCRIPTION) else value
 
     return _changed(spec, found)
 
@@ -67,7 +68,7 @@ def _changed(spec: str, change: Callable[[str], str]) -> str:
         core = value.strip()
         first = core.partition(":")[0]
         made = core
-        if first.endswith(".py") or (":" in core and not Path(core).exists()):
+        if first.endswith(".py") or (":" in core and not os.path.exists(core)):
             made = _changed(core, change)
         elif core and core not in METHODS:
             made = change(core)
@@ -76,12 +77,16 @@ def _changed(spec: str, change: Callable[[str], str]) -> str:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
+    if _is_file(path):
         yield path
         # Large ONNX models keep their weights in a file beside them.
         weights = (path.with_name(path.name + end) for end in (".data", "_data"))
-        yield from (each for each in weights if each.is_file())
-    elif (path / DESCRIPTION).is_file():
-        yield from (path / name for name in (DESCRIPTION, AGENTS) if (path / name).is_file())
-    elif path.is_dir():
-        yield from sorted(each for each in path.rglob("*") if each.is_file())
+        yield from filter(_is_file, weights)
+    elif _is_file(path / DESCRIPTION):
+        yield from filter(_is_file, (path / DESCRIPTION, path / AGENTS))
+    elif os.path.isdir(path):
+        yield from sorted(filter(_is_file, path.rglob("*")))
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # says no, and does not raise, for names that no file can have

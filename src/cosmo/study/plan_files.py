@@ -1,5 +1,6 @@
 """Plans in and out: presets, TOML files, and what a study on disk keeps of one."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
 
     def found(name: str) -> str:
         near = folder / name
-        return str(near) if name.endswith(".toml") and near.is_file() else name
+        return str(near) if name.endswith(".toml") and os.path.isfile(near) else name
 
     def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(found(name) for name in names)

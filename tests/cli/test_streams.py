@@ -1,0 +1,97 @@
+"""Texts with markup, streams that are full, closed or ASCII, and numbers that JSON has not."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from cosmo.cli import console, streams
+from cosmo.cli.documents import metrics_document
+from cosmo.measure import Interval
+
+ODD = "[/home/me] [bold]b[/bold] :x: [link=https://x]y[/link]"
+
+
+def test_markup_in_a_cause_is_text(cosmo, tmp_path):
+    plan, mine = tmp_path / "plan.toml", tmp_path / "mine.py"
+    mine.write_text(
+        "from cosmo import Method\n"
+        "class Mine(Method):\n    '''Mine.'''\n"
+        f"    def dispatcher(self, setting):\n        raise ValueError({ODD!r})\n"
+    )
+    plan.write_text(
+        f'name = "{ODD}"\nsettings = ["episode.window_ms=1500", "episode.warmup_ms=300"]\n'
+        'arrivals = ["poisson"]\nrates = [320.0]\nseeds = [0]\nepisodes = 1\n'
+        f'[[compare]]\nmethods = ["{mine}:Mine"]\n'
+    )
+    code, _, err = cosmo("study", "run", plan, "--out", tmp_path / "out", "--trust")
+    assert code == 1
+    assert ODD in err
+    assert f"{ODD}: 0 of 1 units finished" in err
+    code, out, _ = cosmo("study", "status", tmp_path / "out")
+    assert code == 0
+    assert out.count(ODD) == 2
+
+
+def test_markup_in_a_table_is_text(capsys, monkeypatch):
+    from rich.table import Table
+
+    monkeypatch.setenv("COLUMNS", "200")
+    table = Table(ODD, title=ODD, min_width=100)
+    table.add_row(ODD)
+    console.show(table)
+    assert capsys.readouterr().out.count(ODD) == 3
+
+
+def test_json_has_no_infinities(capsys):
+    console.print_json({"a": [float("inf"), float("-inf"), float("nan"), 1.5], "b": (True, None)})
+    assert json.loads(capsys.readouterr().out) == {"a": [None, None, None, 1.5], "b": [True, None]}
+    told = metrics_document({"x": Interval(float("-inf"), float("nan"))})
+    assert told == {"x": {"mean": None, "ci95": None}}
+
+
+def _cosmo(*arguments, **options):
+    command = [sys.executable, "-m", "cosmo", *map(str, arguments)]
+    return subprocess.run(command, stderr=subprocess.PIPE, check=False, **options)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("scenario", "show", "paper"), ("methods",), ("methods", "--json"), ("--version",)],
+)
+def test_a_full_disk_behind_the_output_is_one_line(arguments):
+    with open("/dev/full", "wb") as full:
+        done = _cosmo(*arguments, stdout=full)
+    assert done.returncode == 2
+    assert done.stderr == b"cosmo: output: cannot be written (No space left on device)\n"
+
+
+def test_a_reader_who_has_left_is_no_error_to_talk_about():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = _cosmo("scenario", "show", "paper", stdout=writing)
+    os.close(writing)
+    assert done.returncode != 0
+    assert done.stderr == b""
+
+
+def test_ascii_streams_are_no_obstacle(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "paper"\nname = "µ–𝛼"\n', encoding="utf-8")
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = _cosmo("scenario", "show", path, stdout=subprocess.PIPE, env=env)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert tomllib.loads(done.stdout.decode())["name"] == "µ–𝛼"  # TOML is UTF-8
+    arguments = ("simulate", "-s", path, "-m", "all-local", "--set", "episode.window_ms=2500")
+    done = _cosmo(*arguments, stdout=subprocess.PIPE, env=env)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode("ascii")
+    assert "\\u00b5\\u2013\\U0001d6fc" in text
+    assert "\\u00b1 95 %" in text
+
+
+def test_a_message_is_one_line():
+    assert streams.one_line("a\nb\x1b[31m – ü") == "a\\u000ab\\u001b[31m – ü"
