@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosmo.files import file_name, made_folder
+from cosmo import InputError
+from cosmo.files import file_name, made_folder, only_run
 
 
 @given(st.text())
@@ -46,3 +47,28 @@ def test_what_a_killed_process_left_is_removed(tmp_path, name):
     (tmp_path / "kept.json").write_text("{}")
     made_folder(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_one_run_at_a_time_in_a_folder(tmp_path):
+    with only_run(tmp_path):
+        with pytest.raises(InputError, match="another run is at work in it"), only_run(tmp_path):
+            pass
+        code = (
+            "import sys\nfrom pathlib import Path\nfrom cosmo.files import only_run\n"
+            "with only_run(Path(sys.argv[1])):\n    pass\n"
+        )
+        command = [sys.executable, "-c", code, tmp_path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "another run is at work in it" in done.stderr
+    assert subprocess.run(command, check=False).returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_run_holds_nothing(tmp_path):
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom cosmo.files import only_run\n"
+        "with only_run(Path(sys.argv[1])):\n    os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == -9
+    with only_run(tmp_path):
+        pass

@@ -2,7 +2,6 @@
 
 import difflib
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from cosmo import toml
 from cosmo.errors import InputError
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -158,7 +158,7 @@ class Documents(Generic[Model]):
 
 def dump(document: BaseModel) -> str:
     """The document as a complete TOML file."""
-    return "\n".join(_toml_lines(document.model_dump(), prefix=""))
+    return toml.text(document.model_dump())
 
 
 def _set(data: dict[str, Any], field: str, value: Any) -> None:
@@ -220,41 +220,3 @@ def _suggestion(top: type[BaseModel], keys: list[str]) -> str:
     if close:
         return f", did you mean {close[0]}?"
     return f", allowed: {', '.join(model.model_fields)}"
-
-
-def _toml_lines(table: Mapping[str, Any], prefix: str) -> list[str]:
-    known = {key: value for key, value in table.items() if value is not None}
-    groups = {key: value for key, value in known.items() if isinstance(value, Mapping)}
-    lists = {
-        key: value
-        for key, value in known.items()
-        if isinstance(value, tuple | list) and value and isinstance(value[0], Mapping)
-    }
-    plain = {key: value for key, value in known.items() if key not in groups | lists}
-    lines = [f"{key} = {_toml_value(value)}" for key, value in plain.items()]
-    for key, value in groups.items():
-        name = f"{prefix}{key}"
-        lines += ["", f"[{name}]", *_toml_lines(value, prefix=f"{name}.")]
-    for key, items in lists.items():
-        for item in items:
-            name = f"{prefix}{key}"
-            lines += ["", f"[[{name}]]", *_toml_lines(item, prefix=f"{name}.")]
-    return lines
-
-
-_CONTROL = re.compile(r'[\x00-\x1f\x7f"\\]')  # what a string of TOML may not hold as it is
-
-
-def _escaped(found: re.Match[str]) -> str:
-    sign = found[0]
-    return f"\\{sign}" if sign in '"\\' else f"\\u{ord(sign):04x}"
-
-
-def _toml_value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f'"{_CONTROL.sub(_escaped, value)}"'
-    if isinstance(value, tuple | list):
-        return "[" + ", ".join(_toml_value(item) for item in value) + "]"
-    return repr(value)

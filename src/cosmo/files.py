@@ -1,5 +1,6 @@
 """Files that are either whole or not there: written under another name, then renamed."""
 
+import fcntl
 import hashlib
 import io
 import json
@@ -8,7 +9,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,22 +66,57 @@ def _umask() -> int:
     return mask
 
 
-def made_folder(folder: Path) -> bool:
+def made_folder(folder: Path, clean: bool = True) -> bool:
     """Make sure of an output folder; whether it is empty.
 
-    What a killed `whole_file` left there does not count and is removed.
+    What a killed `whole_file` left there does not count and is removed, unless not `clean`.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         inside = list(folder.iterdir())
         left = [path for path in inside if _LEFT.fullmatch(path.name)]
-        for path in left:
+        for path in left if clean else ():
             path.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(
             f"--out = '{folder}': cannot be made a folder ({error.strerror})"
         ) from None
     return len(left) == len(inside)
+
+
+@contextmanager
+def only_run(folder: Path) -> Iterator[None]:
+    """Make sure of an output folder, and refuse to work in it while another run does.
+
+    The folder itself is locked, and the system lets go of it however this process ends. Where
+    folders cannot be locked, as on some network disks, nothing is refused. A folder that is new
+    and still empty when the block fails is removed.
+    """
+    new = not os.path.exists(folder)
+    made_folder(folder, clean=False)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(folder, handle)
+        yield
+    except BaseException:
+        if new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+    finally:
+        os.close(handle)
+
+
+def _lock(folder: Path, handle: int) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"--out = '{folder}': another run is at work in it; wait for it, or choose another"
+            " folder"
+        ) from None
+    except OSError:
+        pass
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:

@@ -124,6 +124,7 @@ def test_list_and_show(cosmo, tmp_path):
         (["baselines", "--executor", "slurm"], "--executor = 'slurm': must be local or ray"),
         (["baselines", "--address", "x:1"], "--address: only with --executor ray"),
         (["baselines", "--engine", "omnet"], "engines.0 = 'omnet': must be 'embedded' or 'ns3'"),
+        (["baselines", "--engine", 'a"b\\'], "engines.0 = 'a\"b"),
     ],
 )
 def test_bad_input_is_one_line(cosmo, tmp_path, arguments, line):

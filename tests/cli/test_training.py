@@ -5,6 +5,7 @@ import json
 import pytest
 
 from columns import METRIC_NAMES
+from cosmo.files import only_run
 
 SHORT = [
     "--set", "episode.window_ms=1500", "--set", "episode.warmup_ms=0",
@@ -97,3 +98,11 @@ def test_an_untrained_method_says_how_to_train_it(cosmo):
     code, _, err = cosmo("simulate", "--method", "cosmo")
     assert code == 2
     assert "checkpoint is missing; train one: cosmo train --method cosmo --out DIR" in err
+
+
+def test_two_trainings_in_one_folder_are_refused(cosmo, tmp_path):
+    with only_run(tmp_path):
+        code, out, err = cosmo("train", "--out", tmp_path, *LOAD, *SHORT)
+    assert (code, out) == (2, "")
+    assert "another run is at work in it" in err
+    assert list(tmp_path.iterdir()) == []

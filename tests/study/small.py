@@ -38,6 +38,7 @@ class Odd:
     number: int
     deaths: int = 0
     error: str = ""
+    kind: type[BaseException] = RuntimeError
     seconds: float = 0.0
     rates: tuple[float, ...] = (1.0,)
 
@@ -52,7 +53,7 @@ def do_odd(unit, folder: Path, report) -> None:
     report(0.5)
     time.sleep(unit.seconds)
     if unit.error:
-        raise RuntimeError(unit.error)
+        raise unit.kind(unit.error)
     if len(list(folder.glob("try-*"))) <= unit.deaths:
         os.kill(os.getpid(), signal.SIGKILL)
     (folder / DONE).write_text(str(os.getpid()))

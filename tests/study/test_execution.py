@@ -175,6 +175,16 @@ def test_a_unit_that_always_dies_or_fails_does_not_sink_the_others(tmp_path):
     assert len([event for event in events if isinstance(event, Finished)]) == 2
 
 
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_whatever_a_policy_raises_is_its_units_failure(tmp_path, kind):
+    units = [Odd(0, error="enough", kind=kind), Odd(1)]
+    events = _events(LocalExecutor(1), units, tmp_path)
+    [failed] = [event for event in events if isinstance(event, Failed)]
+    assert failed.cause.startswith(f"{kind.__name__}: enough (at small.py:")
+    assert len(list((tmp_path / "odd-0").glob("try-*"))) == 1
+    assert [event.unit.number for event in events if isinstance(event, Finished)] == [1]
+
+
 def test_closing_the_iterator_stops_all_work(tmp_path):
     running = LocalExecutor(2).run([Odd(1, seconds=600), Odd(2, seconds=600)], tmp_path, do_odd)
     for event in running:
@@ -223,6 +233,23 @@ def test_a_folder_of_others_or_of_another_plan_is_refused_and_left_alone(whole, 
         conduct(small_plan(), whole, LocalExecutor(1))
     with pytest.raises(InputError, match="cannot be made a folder"):
         conduct(small_plan(), tmp_path / "mine.txt" / "x", LocalExecutor(1))
+
+
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
+    plan, folder = small_plan(("all-local",)), tmp_path / "study"
+    refused = []
+
+    def again(progress):
+        try:
+            conduct(plan, folder, LocalExecutor(1))
+        except InputError as error:
+            refused.append(str(error))
+
+    assert conduct(plan, folder, LocalExecutor(1), again).done == 1
+    assert set(refused) == {
+        f"--out = '{folder}': another run is at work in it; wait for it, or choose another folder"
+    }
+    assert conduct(plan, folder, LocalExecutor(1)).done == 1
 
 
 def test_a_changed_policy_is_played_again(tmp_path):

@@ -9,6 +9,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskID
 from rich.table import Table
 
+from cosmo import toml
 from cosmo.cli.console import notes, prepare_engine, print_json, show, words
 from cosmo.cli.options import EngineOption, JsonOption
 from cosmo.errors import InputError
@@ -98,7 +99,7 @@ def run(
     """Carry out a plan; what is finished in the folder already is not done again."""
     from cosmo.study import load_plan
 
-    chosen = [] if engine is None else [f'engines=["{engine}"]']
+    chosen = [] if engine is None else [toml.text({"engines": [engine]})]
     plan = load_plan(plan_name, [*(settings or []), *chosen], "run" if trust else "refuse")
     right = conducted(plan, out, chosen_executor(executor, workers, address))
     notes.print(f"next: cosmo report {out}", soft_wrap=True)

@@ -18,6 +18,7 @@ from cosmo.cli.options import (
     chosen_scenario,
 )
 from cosmo.errors import InputError
+from cosmo.files import only_run
 
 TRAINING = "training."  # how the settings of training start; all others are the scenario's
 
@@ -63,7 +64,7 @@ def train(
     if method_name in session.FOR_ALL_LOADS:
         load = "all loads"
     title = f"{method_name} on {scenario.name} ({load}), {len(runs)} run(s)"
-    with _Progress(title, config.episodes) as told:
+    with only_run(out), _Progress(title, config.episodes) as told:
         session.train(out, method_name, runs, config, resume, tensorboard=True, told=told)
     notes.print(
         f"trained {title}, {config.episodes} episodes; wrote {out}\n"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cosmo.errors import InputError
-from cosmo.files import whole_file
+from cosmo.files import only_run, whole_file
 from cosmo.study import checks, store
 from cosmo.study.executor import Event, Executor, Failed, Finished, carry_out
 from cosmo.study.plan import Plan
@@ -69,7 +69,17 @@ def conduct(
     executor: Executor,
     told: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
-    """Do what is left of a study. A unit that fails is reported and does not sink the others."""
+    """Do what is left of a study. A unit that fails is reported and does not sink the others.
+
+    Raises InputError if the folder is another study's, or another run is at work in it.
+    """
+    with only_run(folder):
+        return _conduct(plan, folder, executor, told)
+
+
+def _conduct(
+    plan: Plan, folder: Path, executor: Executor, told: Callable[[Progress], None]
+) -> Progress:
     store.prepare(folder, plan)
     progress = progress_of(folder, plan)
     progress.failed.clear()  # they are tried again

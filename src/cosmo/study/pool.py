@@ -81,7 +81,7 @@ def _serve(pipe: Connection, work: Work) -> None:
         unit, folder = job
         try:
             work(unit, folder, lambda share: pipe.send(("share", share)))
-        except Exception as error:
+        except BaseException as error:  # a policy may raise anything, SystemExit too
             pipe.send(("failed", cause(error)))
         else:
             pipe.send(("finished", None))
