@@ -66,7 +66,7 @@ def test_a_full_disk_behind_the_output_is_one_line(arguments):
     with open("/dev/full", "wb") as full:
         done = _cosmo(*arguments, stdout=full)
     assert done.returncode == 2
-    assert done.stderr == b"cosmo: output: cannot be written (No space left on device)\n"
+    assert done.stderr == b"cosmo: output: cannot be read or written (No space left on device)\n"
 
 
 def test_a_reader_who_has_left_is_no_error_to_talk_about():
@@ -91,6 +91,28 @@ def test_ascii_streams_are_no_obstacle(tmp_path):
     text = done.stdout.decode("ascii")
     assert "\\u00b5\\u2013\\U0001d6fc" in text
     assert "\\u00b1 95 %" in text
+
+
+@pytest.mark.parametrize("module", ["numpy", "numba", "typer", "polars", "pydantic"])
+def test_an_interrupt_during_the_imports_is_one_line(tmp_path, module):
+    (tmp_path / f"{module}.py").write_text("raise KeyboardInterrupt")
+    paths = [str(tmp_path), *filter(None, sys.path)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = _cosmo("methods", stdout=subprocess.PIPE, env=env)
+    assert (done.returncode, done.stdout) == (130, b"")
+    assert done.stderr == b"cosmo: interrupted, nothing was left half-written\n"
+
+
+def test_the_package_has_what_it_says():
+    import cosmo
+
+    assert set(cosmo.__all__) <= set(dir(cosmo))
+    assert [name for name in cosmo.__all__ if not hasattr(cosmo, name)] == []
+    assert sorted(name for names in cosmo._PLACES.values() for name in names) == sorted(
+        cosmo.__all__
+    )
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        cosmo.nothing  # noqa: B018
 
 
 def test_a_message_is_one_line():

@@ -8,6 +8,7 @@ import pytest
 
 from cosmo import InputError, load
 from cosmo.control import evaluate, load_controller, method, play
+from cosmo.control.controller import read_arrays
 from cosmo.control.next.sn import NEWS
 from cosmo.control.next.values import CHANCE, LOCAL, REMOTE, chance_shapes, value_shapes
 from cosmo.learn import session
@@ -149,8 +150,7 @@ def trained(tmp_path_factory):
 
 
 def _agents(folder):
-    with np.load(folder / "agents.npz") as file:
-        return {name: file[name] for name in file.files}
+    return read_arrays(folder / "agents.npz")
 
 
 def test_an_interrupted_training_ends_as_if_it_had_not_been(trained):

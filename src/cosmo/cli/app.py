@@ -1,0 +1,70 @@
+"""All commands of `cosmo`, gathered."""
+
+from typing import Annotated
+
+import typer
+
+import cosmo
+from cosmo.cli import (
+    calibrate,
+    evaluate,
+    methods,
+    ns3,
+    report,
+    run,
+    scenario,
+    simulate,
+    study,
+    train,
+    workload,
+)
+from cosmo.errors import InputError
+
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="cosmo",
+    help="Status updating and selective offloading at the network edge.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.command("run")(run.run)
+app.command("simulate")(simulate.simulate)
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
+app.command("workload")(workload.workload)
+app.command("methods")(methods.methods)
+app.add_typer(study.app, name="study")
+app.add_typer(scenario.app, name="scenario")
+app.add_typer(ns3.app, name="ns3")
+app.add_typer(calibrate.app, name="calibrate")
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"cosmo {cosmo.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run_command() -> int:
+    """Carry out the command line; the exit code.
+
+    Raises InputError for bad input, what is wrong with the command line as well, EngineError if an
+    engine failed, KeyboardInterrupt, and OSError if the output cannot be written.
+    """
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as error:
+        raise InputError(error.format_message().replace("\n", " ")) from None
+    except typer.Abort:
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:  # some versions of typer return it, some raise
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
