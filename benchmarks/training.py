@@ -14,7 +14,7 @@ from cosmo.learn.config import load_config
 from cosmo.learn.learner import Learner
 from measured import seconds, sized
 
-WARMUP = sized(2, 1)  # episodes that fill the replays
+WARMUP = 2  # episodes that fill the replays, and compile
 EPISODES = sized(3, 1)  # timed
 STACKS = sized((1, 12), (1, 2))
 WINDOW_MS = sized(10_000.0, 1_000.0)
