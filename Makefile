@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-integrations ns3 lint bench docs lock clean
+.PHONY: run test test-integrations ns3 lint bench bench-small docs lock clean
 
 run: .venv/ready
 	$(BIN)/cosmo run
@@ -30,12 +30,14 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+BENCHMARKS := world training scheduler envs engines
+
 bench: .venv/ready
-	$(BIN)/python benchmarks/world.py
-	$(BIN)/python benchmarks/training.py
-	$(BIN)/python benchmarks/scheduler.py
-	$(BIN)/python benchmarks/envs.py
-	$(BIN)/python benchmarks/engines.py
+	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done
+
+# Seconds: whether they run, not how fast.
+bench-small: .venv/ready
+	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py --small; done
 
 # Measures again what the docs report.
 docs: .venv/ready

@@ -7,6 +7,7 @@ field, `mobile-small-central-v0` (if mobile-env is installed).
 """
 
 import time
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -15,12 +16,18 @@ from pettingzoo.test import performance_benchmark
 
 import cosmo.envs
 from cosmo.envs import aec
-from cosmo.ns3 import library
+from measured import ns3_ready, sized
 
-SECONDS = 5
+SECONDS = sized(5, 1)
+SIZES = sized((16, 256), (2, 16))
 
 
-def vector_decisions(worlds: int, updater: str) -> float:
+def single(name: str, **settings: Any) -> float:
+    return float(benchmark_step(gymnasium.make(name, **settings), SECONDS, seed=0))
+
+
+def vector(worlds: int, updater: str) -> float:
+    """Decisions per second."""
     env = gymnasium.make_vec("cosmo/Dispatch-v0", num_envs=worlds, rate=220, updater=updater)
     env.reset(seed=0)
     actions = np.random.default_rng(0).integers(0, 3, (1000, worlds))
@@ -34,34 +41,31 @@ def vector_decisions(worlds: int, updater: str) -> float:
 
 
 def main() -> None:
-    ours = {}
-    for name in ("cosmo/Dispatch-v0", "cosmo/Update-v0"):
-        ours[name] = benchmark_step(gymnasium.make(name, rate=220), SECONDS, seed=0)
-        print(f"{name}: {ours[name]:,.0f} steps/s")
+    one = single("cosmo/Dispatch-v0", rate=220)
+    print(f"cosmo/Dispatch-v0: {one:,.0f} steps/s")
+    print(f"cosmo/Update-v0: {single('cosmo/Update-v0', rate=220):,.0f} steps/s")
     print("AEC, as PettingZoo tells it:")
     performance_benchmark(aec(rate=220))
-    library.install()
-    on_ns3 = benchmark_step(
-        gymnasium.make("cosmo/Dispatch-v0", rate=220, engine="ns3"), SECONDS, seed=0
-    )
-    single = ours["cosmo/Dispatch-v0"]
-    print(f"cosmo/Dispatch-v0 on ns-3: {on_ns3:,.0f} steps/s")
-    vector = 0.0
-    for worlds in (16, 256):
+    many = 0.0
+    for worlds in SIZES:
         for updater in ("aoi-threshold", "never"):
-            vector = vector_decisions(worlds, updater)
-            print(f"vector of {worlds}, updater {updater}: {vector:,.0f} decisions/s")
-    print(f"ratio to ns-3: single {single / on_ns3:.0f} times, vector {vector / on_ns3:,.0f} times")
+            many = vector(worlds, updater)
+            print(f"vector of {worlds}, updater {updater}: {many:,.0f} decisions/s")
+    print(f"ratio to a single one: vector of {SIZES[-1]} {many / one:.1f} times")
+    if ns3_ready():
+        on_ns3 = single("cosmo/Dispatch-v0", rate=220, engine="ns3")
+        print(f"cosmo/Dispatch-v0 on ns-3: {on_ns3:,.0f} steps/s")
+        print(f"ratio to ns-3: single {one / on_ns3:.0f} times, vector {many / on_ns3:,.0f} times")
     try:
         import mobile_env  # noqa: F401
     except ImportError:
-        print("mobile-env is not installed (pip install mobile-env): nothing to compare with")
+        print("mobile-env is left out: it is not installed (pip install mobile-env)")
         return
-    theirs = benchmark_step(gymnasium.make("mobile-small-central-v0"), SECONDS, seed=0)
+    theirs = single("mobile-small-central-v0")
     print(f"mobile-small-central-v0: {theirs:,.0f} steps/s")
-    print(f"ratio: single {single / theirs:.1f} times, vector {vector / theirs:.0f} times")
+    print(f"ratio: single {one / theirs:.1f} times, vector {many / theirs:.0f} times")
 
 
 if __name__ == "__main__":
-    assert cosmo.envs
+    assert cosmo.envs  # registers the names
     main()

@@ -201,7 +201,7 @@ class TorchTwin:
 
     def _update_sn(self) -> None:
         config = self._config.sn
-        pairs = []
+        pairs: list[tuple] = []
         if len(self._sn_replay) <= config.batch:
             return
         while len(pairs) < config.batch:

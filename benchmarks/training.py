@@ -1,37 +1,31 @@
-"""Seconds per training episode against eager PyTorch, and where the time goes.
+"""Seconds per training episode, stacked against alone and against eager PyTorch, and where they go.
 
-python benchmarks/training.py            # torch, if it is installed, is the alternative
+python benchmarks/training.py            # PyTorch is compared with if it is installed
 """
-
-import os
-
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-)
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import statistics
 import time
+from collections.abc import Callable
+from typing import Any
 
-from cosmo import load
+from cosmo import Worlds, load
 from cosmo.learn import rollout, trainer
 from cosmo.learn.config import load_config
 from cosmo.learn.learner import Learner
-from cosmo.world import Worlds
+from measured import seconds, sized
 
-EPISODES = 3  # timed, after two that warm up and fill the replays
+WARMUP = 2  # episodes that fill the replays, and compile
+EPISODES = sized(3, 1)  # timed
+STACKS = sized((1, 12), (1, 2))
+WINDOW_MS = sized(10_000.0, 1_000.0)
+PRETRAINING = sized([], ["encoder.collection_episodes=2", "encoder.epochs=2"])
 
 
-def seconds(train_episode) -> float:
+def episode_seconds(train_episode: Callable[[], object]) -> float:
     """Median time of an episode."""
-    for _ in range(2):
+    for _ in range(WARMUP):
         train_episode()
-    times = []
-    for _ in range(EPISODES):
-        start = time.perf_counter()
-        train_episode()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return statistics.median(seconds(train_episode) for _ in range(EPISODES))
 
 
 class Clock:
@@ -40,8 +34,8 @@ class Clock:
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}
 
-    def timed(self, name, function):
-        def wrapped(*arguments, **named):
+    def timed(self, name: str, function: Callable[..., Any]) -> Any:
+        def wrapped(*arguments: Any, **named: Any) -> Any:
             start = time.perf_counter()
             try:
                 return function(*arguments, **named)
@@ -54,39 +48,44 @@ class Clock:
 def where_time_goes(made: trainer.Trainer) -> dict[str, float]:
     """Shares of an episode: the world, inference and notes, updates, the rest."""
     clock = Clock()
-    before = Worlds.advance_buffers, rollout.act, Learner.update
-    Worlds.advance_buffers = clock.timed("world", before[0])
-    rollout.act = clock.timed("inference", before[1])
-    Learner.update = clock.timed("update", before[2])
+    parts = (
+        (Worlds, "advance_buffers", "world"),
+        (rollout, "act", "inference"),
+        (Learner, "update", "update"),
+    )
+    before = [getattr(owner, name) for owner, name, _ in parts]
+    for (owner, name, part), function in zip(parts, before, strict=True):
+        setattr(owner, name, clock.timed(part, function))
     try:
-        start = time.perf_counter()
-        made.train_episode()
-        total = time.perf_counter() - start
+        total = seconds(made.train_episode)
     finally:
-        Worlds.advance_buffers, rollout.act, Learner.update = before
+        for (owner, name, _), function in zip(parts, before, strict=True):
+            setattr(owner, name, function)
     shares = {name: spent / total for name, spent in clock.spent.items()}
     return shares | {"rest": 1.0 - sum(shares.values())}
 
 
 def main() -> None:
-    config = load_config("paper", ["validate_every=1000"])
-    scenario = load("paper", ["workload.rate=320", "workload.arrivals=poisson"])
+    config = load_config("paper", ["validate_every=1000", *PRETRAINING])
+    settings = ["workload.rate=320", "workload.arrivals=poisson", f"episode.window_ms={WINDOW_MS}"]
+    scenario = load("paper", [*settings, "episode.warmup_ms=0"])
     ours = {}
-    for runs in (1, 12):
+    for runs in STACKS:
         made = trainer.Trainer([trainer.Run(scenario, seed) for seed in range(runs)], config)
         made.pretrain()
-        spent = seconds(made.train_episode)
-        ours[runs] = spent / runs
+        ours[runs] = episode_seconds(made.train_episode) / runs
         shares = ", ".join(f"{name} {share:.0%}" for name, share in where_time_goes(made).items())
-        print(f"ours, stack of {runs:2}: {spent / runs:.3f} s per run and episode ({shares})")
+        print(f"ours, stack of {runs:2}: {ours[runs]:.3f} s per run and episode ({shares})")
+    alone, stacked = STACKS
+    print(f"ratio, a lone run to one of {stacked}: {ours[alone] / ours[stacked]:.1f} times")
     try:
         from torch_twin import TorchTwin
-    except ImportError:
-        print("PyTorch is not installed (pip install torch): nothing to compare with")
+    except ImportError as missing:
+        print(f"PyTorch is left out ({missing}; pip install torch): nothing to compare with")
         return
     twin = TorchTwin(scenario, config)
-    theirs = seconds(twin.train_episode)
-    en, sn = (round(count / (2 + EPISODES)) for count in twin.updates)
+    theirs = episode_seconds(twin.train_episode)
+    en, sn = (round(count / (WARMUP + EPISODES)) for count in twin.updates)
     print(f"eager PyTorch, one run: {theirs:.3f} s per episode ({en} EN and {sn} SN updates)")
     for runs, spent in ours.items():
         print(f"ratio, stack of {runs:2}: {theirs / spent:.1f} times")

@@ -7,30 +7,39 @@ their outcomes agree, how the engine's cost per task changes with simulated time
 of worlds, and its memory per task. Every figure is the best of several rounds that take turns.
 """
 
-import time
+import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
 import simpy_twin
-from cosmo import Method, Worlds, load, play, simulate
+from compiled_loop import LARGE, engine_seconds
+from cosmo import DispatchObservation, Method, Scenario, Setting, load, play, simulate
 from cosmo.measure import OUTCOME_NAMES
 from cosmo.workload import Episode, episode
-from cosmo.world import kernel
+from cosmo.world import Outcome
+from measured import seconds, sized
 
-ROUNDS = 5
-LARGE = 6e5  # cycles
+ROUNDS = sized(5, 1)
+WORLDS = sized(64, 8)
+SECONDS = sized((1, 10, 100, 1000), (1, 4))  # simulated, to see whether cost grows with time
+COUNTS = sized((1, 10, 100, 1000), (1, 10))
+MEMORY_SECONDS = sized((100, 200), (5, 10))
+TASKS = sized(200_000, 2_000)  # a round plays at least so many
+
+Case = Callable[[], tuple[float, int]]  # → seconds, tasks
 
 
 class Rule(Method):
     """Local if there is room; else offload small tasks and reject large ones."""
 
-    def dispatcher(self, setting):
+    def dispatcher(self, setting: Setting) -> "Rule":
         return self
 
-    def decide(self, tasks):
+    def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
         return np.where(tasks.local_room, 0, np.where(tasks.cycles < LARGE, 1, 2))
 
 
@@ -38,81 +47,59 @@ def twin_rule(view: simpy_twin.View) -> int:
     return 0 if view.local_room else 1 if view.task.cycles < LARGE else 2
 
 
-# The engine itself, compiled into the loop that drives it.
-advance = njit(_nrt=False, forceinline=True)(kernel.advance.py_func)
-
-
-@njit(_nrt=False)
-def drive(constants, state, turn):
-    """The same rule, compiled: what the engine costs without a call from Python per decision."""
-    while True:
-        advance(constants, state, turn)
-        if turn.counts[kernel.UNFINISHED] == 0 or turn.counts[kernel.FULL] > 0:
-            return
-        for row in range(turn.counts[kernel.EN_ROWS]):
-            task = turn.dispatch[row]
-            turn.action[row] = 0 if task.local_room else 1 if task.cycles < LARGE else 2
-
-
-def engine_seconds(scenario, episodes: list[Episode]) -> float:
-    worlds = Worlds(scenario, episodes)
-    start = time.perf_counter()
-    drive(worlds._constants, worlds._state, worlds._turn)
-    seconds = time.perf_counter() - start
-    assert worlds._turn.counts[kernel.UNFINISHED] == 0, "the flatness rounds must not need room"
-    return seconds
-
-
-def paper_world(seconds: float = 10.0):
+def paper_world(window_s: float = 10.0) -> Scenario:
     # UEs turn at the edge of the cell, so that they stay in it however long the run is.
-    settings = [f"episode.window_ms={1000 * seconds}", "episode.warmup_ms=0"]
+    settings = [f"episode.window_ms={1000 * window_s}", "episode.warmup_ms=0"]
     return load("paper", [*settings, "workload.rate=220", "mobility.at_edge=turn"])
 
 
-def against_simpy() -> None:
-    scenario = paper_world()
-    episodes = [episode(scenario, 0, number) for number in range(64)]
-    tasks = episodes[0].tasks
-    rows = list(
-        zip(
-            tasks.time_ms.tolist(),
-            tasks.ue.tolist(),
-            tasks.input_bytes.tolist(),
-            tasks.cycles.tolist(),
-            tasks.deadline_ms.tolist(),
-            strict=True,
-        )
-    )
-    outcomes = play(scenario, Rule(), episodes)
-    agree = all(
+def tasks_of(episodes: Sequence[Episode]) -> int:
+    return sum(len(each.tasks) for each in episodes)
+
+
+def agree(ours: Outcome, theirs: Sequence[simpy_twin.Outcome]) -> bool:
+    """Task by task: action, outcome, finishing time."""
+    rows = zip(ours.action.tolist(), ours.outcome, ours.finished_ms, theirs, strict=True)
+    return all(
         (action, OUTCOME_NAMES[int(got)]) == (want_action, want)
         and abs(finished - want_finished) < 1e-6
-        for action, got, finished, (want_action, want, _, want_finished) in zip(
-            outcomes[0].action.tolist(),
-            outcomes[0].outcome,
-            outcomes[0].finished_ms,
-            simpy_twin.simulate(rows, twin_rule),
-            strict=True,
-        )
+        for action, got, finished, (want_action, want, _, want_finished) in rows
     )
-    total = sum(len(each.tasks) for each in episodes)
+
+
+def against_simpy() -> bool:
+    """Whether the two play the same world, without which the ratio would mean nothing."""
+    scenario = paper_world()
+    episodes = [episode(scenario, 0, number) for number in range(WORLDS)]
+    tasks = episodes[0].tasks
+    columns = (tasks.time_ms, tasks.ue, tasks.input_bytes, tasks.cycles, tasks.deadline_ms)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    same = agree(play(scenario, Rule(), episodes)[0], simpy_twin.simulate(rows, twin_rule))
     ours, theirs = [], []
     for _ in range(ROUNDS):
-        ours.append(_seconds(lambda: play(scenario, Rule(), episodes)) / total)
-        theirs.append(_seconds(lambda: simpy_twin.simulate(rows, twin_rule)) / len(rows))
-    print(f"outcomes of the two agree task by task: {'yes' if agree else 'NO'}")
-    print(f"embedded, 64 worlds, policy in Python  {1 / min(ours):12,.0f} tasks/s")
+        ours.append(seconds(lambda: play(scenario, Rule(), episodes)) / tasks_of(episodes))
+        theirs.append(seconds(lambda: simpy_twin.simulate(rows, twin_rule)) / len(rows))
+    print(f"outcomes of the two agree task by task: {'yes' if same else 'NO'}")
+    print(f"embedded, {WORLDS} worlds, policy in Python  {1 / min(ours):12,.0f} tasks/s")
     print(f"SimPy                                  {1 / min(theirs):12,.0f} tasks/s")
     print(f"ratio                                  {min(theirs) / min(ours):12.1f} (target: 20)")
+    return same
 
 
-def flatness(title: str, cases: dict[str, Callable[[], tuple[float, int]]]) -> None:
+def engine_alone(scenario: Scenario, episodes: Sequence[Episode]) -> tuple[float, int]:
+    """A case: as often as it takes for a round."""
+    tasks = tasks_of(episodes)
+    rounds = max(1, TASKS // tasks)
+    return sum(engine_seconds(scenario, episodes) for _ in range(rounds)), rounds * tasks
+
+
+def flatness(title: str, cases: dict[str, Case]) -> None:
     """Cost per task in each case, and the largest against the smallest."""
     best = dict.fromkeys(cases, float("inf"))
     for _ in range(ROUNDS):
         for name, case in cases.items():
-            seconds, tasks = case()
-            best[name] = min(best[name], seconds / tasks)
+            spent, tasks = case()
+            best[name] = min(best[name], spent / tasks)
     print(f"\n{title}")
     for name, value in best.items():
         print(f"  {name:>12} {1e9 * value:8.0f} ns a task")
@@ -121,50 +108,39 @@ def flatness(title: str, cases: dict[str, Callable[[], tuple[float, int]]]) -> N
 
 
 def over_time() -> None:
-    def case(seconds: int, worlds: int) -> Callable[[], tuple[float, int]]:
-        scenario = paper_world(seconds)
-        episodes = [episode(scenario, 0, number) for number in range(worlds)]
-        tasks = sum(len(each.tasks) for each in episodes)
-        rounds = max(1, 200_000 // tasks)
-
-        def run() -> tuple[float, int]:
-            return sum(engine_seconds(scenario, episodes) for _ in range(rounds)), rounds * tasks
-
-        return run
-
-    cases = {f"{seconds} s": case(seconds, 4) for seconds in (1, 10, 100, 1000)}
+    cases: dict[str, Case] = {}
+    for window_s in SECONDS:
+        scenario = paper_world(window_s)
+        episodes = [episode(scenario, 0, number) for number in range(4)]
+        cases[f"{window_s} s"] = partial(engine_alone, scenario, episodes)
     flatness("engine alone, cost over simulated time (4 worlds):", cases)
+
+
+def over_worlds() -> None:
     scenario = paper_world()
-    ten_seconds = [episode(scenario, 0, number) for number in range(1000)]
-
-    def of(worlds: int) -> Callable[[], tuple[float, int]]:
-        episodes = ten_seconds[:worlds]
-        tasks = sum(len(each.tasks) for each in episodes)
-        rounds = max(1, 200_000 // tasks)
-
-        def run() -> tuple[float, int]:
-            return sum(engine_seconds(scenario, episodes) for _ in range(rounds)), rounds * tasks
-
-        return run
-
-    counts = (1, 10, 100, 1000)
-    flatness("engine alone, cost over worlds:", {f"{n} worlds": of(n) for n in counts})
+    episodes = [episode(scenario, 0, number) for number in range(max(COUNTS))]
+    cases: dict[str, Case] = {
+        f"{count} worlds": partial(engine_alone, scenario, episodes[:count]) for count in COUNTS
+    }
+    flatness("engine alone, cost over worlds:", cases)
     print("\nwith a policy in Python (a call is shared by all worlds of the batch):")
-    for count in counts:
-        episodes = ten_seconds[:count]
-        tasks = sum(len(each.tasks) for each in episodes)
-        seconds = min(_seconds(lambda e=episodes: play(scenario, Rule(), e)) for _ in range(3))
-        print(f"  {count:>12} worlds in lockstep {1e9 * seconds / tasks:8.0f} ns a task")
-    tasks = sum(len(each.tasks) for each in ten_seconds)
-    seconds = min(_seconds(lambda: simulate(scenario, Rule(), 0, 1000)) for _ in range(2))
-    print(f"  1000 as `simulate` plays them {1e9 * seconds / tasks:8.0f} ns a task (with metrics)")
+    costs = {}
+    for count in COUNTS:
+        some = episodes[:count]
+        spent = min(seconds(partial(play, scenario, Rule(), some)) for _ in range(ROUNDS))
+        costs[count] = spent / tasks_of(some)
+        print(f"  {count:>12} worlds in lockstep {1e9 * costs[count]:8.0f} ns a task")
+    print(f"  one world costs {costs[1] / costs[max(COUNTS)]:.1f} times as much as {max(COUNTS)}")
+    spent = min(seconds(lambda: simulate(scenario, Rule(), 0, max(COUNTS))) for _ in range(2))
+    each = 1e9 * spent / tasks_of(episodes)
+    print(f"  {max(COUNTS)} as `simulate` plays them {each:8.0f} ns a task (with metrics)")
 
 
 def memory() -> None:
     """Bytes that another task adds: its row in the workload, in the engine and in the outcome."""
     sizes = {}
-    for seconds in (100, 200):
-        scenario = paper_world(seconds)
+    for window_s in MEMORY_SECONDS:
+        scenario = paper_world(window_s)
         given = episode(scenario, 0, 0)
         own = sum(getattr(given.tasks, name).nbytes for name in given.tasks.__slots__)
         tracemalloc.start()
@@ -178,14 +154,10 @@ def memory() -> None:
     print("  (target: 200 bytes a task)")
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 if __name__ == "__main__":
     engine_seconds(paper_world(), [episode(paper_world(), 0, 0)])  # compile
-    against_simpy()
+    same = against_simpy()
     over_time()
+    over_worlds()
     memory()
+    sys.exit(0 if same else "the engine and SimPy do not play the same world")

@@ -90,7 +90,7 @@ def _plan(config: EncoderConfig, count: int, random: np.random.Generator) -> NDA
 
 @lru_cache
 def _compiled(config: EncoderConfig) -> Callable[[Array, Array, Array], Array]:
-    """All steps of every run: (parameters, rows, order of the rows) → parameters."""
+    """All steps of a run: (parameters, rows, order of the rows) → parameters."""
     layout = _whole_layout(config)
     chain = optax.adam(config.learning_rate)
 
@@ -113,23 +113,28 @@ def _compiled(config: EncoderConfig) -> Callable[[Array, Array, Array], Array]:
         (flat, _), _ = jax.lax.scan(step, (flat, chain.init(flat)), batches)
         return flat
 
-    return jax.jit(jax.vmap(one))
+    return jax.jit(one)
 
 
 def pretrain(
     config: EncoderConfig, data: Sequence[Floats], random: Sequence[np.random.Generator]
 ) -> Floats:
     """One encoder for each run's data: [run, parameter]."""
-    layout = _whole_layout(config)
-    start = np.stack([layout.initial(generator) for generator in random])
-    # Runs differ in how much they have collected: shorter plans are filled up with idle steps, so
-    # that a run's steps are its own.
+    layout, step = _whole_layout(config), _compiled(config)
+    initial = [layout.initial(generator) for generator in random]
     plans = [_plan(config, len(rows), own) for rows, own in zip(data, random, strict=True)]
-    longest = max(len(plan) for plan in plans)
-    order = np.full((len(data), longest, config.batch), -1)
-    stacked = np.zeros((len(data), max(len(rows) for rows in data), 2 * STATE + 1), np.float32)
-    for run, (plan, rows) in enumerate(zip(plans, data, strict=True)):
-        order[run, : len(plan)] = plan
-        stacked[run, : len(rows)] = rows
-    trained = np.asarray(_compiled(config)(start, stacked, order))
-    return np.ascontiguousarray(trained[:, : encoder_layout(config).size])
+    trained = []
+    for first, plan, rows in zip(initial, plans, data, strict=True):
+        # Idle steps and rows fill up to round sizes: most runs then share what is compiled, and no
+        # run's sizes depend on another's.
+        order = np.full((_rounded(len(plan)), config.batch), -1)
+        order[: len(plan)] = plan
+        filled = np.zeros((_rounded(len(rows)), 2 * STATE + 1), np.float32)
+        filled[: len(rows)] = rows
+        trained.append(step(first, filled, order))
+    return np.stack(trained)[:, : encoder_layout(config).size].copy()
+
+
+def _rounded(count: int) -> int:
+    """Up, to a power of two."""
+    return 1 << (count - 1).bit_length()

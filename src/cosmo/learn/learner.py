@@ -1,7 +1,9 @@
 """The parameters of one kind of agent for a stack of runs, and the updates that they owe.
 
-A run owes one update for so many new transitions. What all runs owe is made in one compiled call:
-update by update, stacked over the runs; a run that owes fewer than the others pauses.
+A run owes one update for so many new transitions. What all runs owe is made in one compiled call, a
+run after the other: every run is computed by the same code on its own numbers, so that it has the
+same bits in any stack (with `vmap`, rounding depends on how many runs there are, and it is not
+faster on a CPU), and none waits for one that owes more.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +22,7 @@ from cosmo.learn.stack import Layout
 Floats = NDArray[np.float32]
 Array = Any
 Gradient = Callable[[Array, Array, Array], Array]  # (parameters, target parameters, batch) → ∇
+Made = tuple[Array, Array, Any]  # parameters, target parameters, the optimizer's state
 Arrays = dict[str, NDArray[Any]]
 
 _STEPS = 32  # updates in one compiled call; more are made by further calls
@@ -68,22 +71,20 @@ class Learner:
             self.replay.sample(run, int(count) * self._batch, random[run]) if count else None
             for run, count in enumerate(owed)
         ]
-        parameters, target, state = self.parameters, self.target, self._state
+        made = self.parameters, self.target, self._state
         for first in range(0, int(owed.max()), _STEPS):
             left = np.clip(owed - first, 0, _STEPS)
             batches = np.zeros(
-                (_STEPS, len(owed), self._batch, *self.replay.sample_shape), np.float32
+                (len(owed), _STEPS, self._batch, *self.replay.sample_shape), np.float32
             )
             for run, rows in enumerate(samples):
                 if rows is not None and left[run]:
                     rows = rows.reshape(-1, self._batch, *self.replay.sample_shape)
-                    batches[: left[run], run] = rows[first : first + left[run]]
-            parameters, target, state = self._advance(
-                parameters, target, state, self.updates + first, left, batches
-            )
+                    batches[run, : left[run]] = rows[first : first + left[run]]
+            made = self._advance(made, self.updates + first, left, batches, len(owed))
+        parameters, target, self._state = made
         # Copies that can be written to, as at the start: compiled code tells them from others.
-        self.parameters, self._state = np.array(parameters), state
-        self.target = np.array(target)
+        self.parameters, self.target = np.array(parameters), np.array(target)
         self.updates += owed
 
     def saved(self) -> Arrays:
@@ -112,36 +113,35 @@ class Learner:
 
 
 @lru_cache  # further trainers of the same shape need not compile again
-def _compiled(
-    gradient: Gradient, steps: Steps, target_every: int
-) -> Callable[..., tuple[Array, Array, Any]]:
+def _compiled(gradient: Gradient, steps: Steps, target_every: int) -> Callable[..., Made]:
     chain = steps.chain()
 
-    def one(
-        flat: Array, target: Array, state: Any, done: Array, active: Array, batch: Array
-    ) -> tuple[Array, Array, Any]:
-        step, new_state = chain.update(gradient(flat, target, batch), state, flat)
-        new = flat + step
-        if target_every:
-            target = jnp.where(active & ((done + 1) % target_every == 0), new, target)
-        keep = lambda a, b: jnp.where(active, a, b)  # noqa: E731
-        return keep(new, flat), target, jax.tree.map(keep, new_state, state)
+    def own(made: Made, done: Array, owed: Array, batches: Array) -> Made:
+        """What one run owes."""
 
-    def many(
-        flat: Array, target: Array, state: Any, done: Array, owed: Array, batches: Array
-    ) -> tuple[Array, Array, Any]:
-        def body(n: Array, carry: tuple[Array, Array, Any]) -> tuple[Array, Array, Any]:
-            stacked: tuple[Array, Array, Any] = jax.vmap(one)(
-                *carry, done + n, n < owed, batches[n]
-            )
-            return stacked
+        def one(n: Array, made: Made) -> Made:
+            flat, target, state = made
+            step, state = chain.update(gradient(flat, target, batches[n]), state, flat)
+            flat = flat + step
+            if target_every:
+                target = jnp.where((done + n + 1) % target_every == 0, flat, target)
+            return flat, target, state
 
-        found: tuple[Array, Array, Any] = jax.lax.fori_loop(
-            0, owed.max(), body, (flat, target, state)
-        )
+        found: Made = jax.lax.fori_loop(0, owed, one, made)
         return found
 
-    return jax.jit(many)
+    def all_runs(made: Made, done: Array, owed: Array, batches: Array, runs: Array) -> Made:
+        def one(run: Array, made: Made) -> Made:
+            mine = jax.tree.map(lambda all_of_it: all_of_it[run], made)
+            mine = own(mine, done[run], owed[run], batches[run])
+            found: Made = jax.tree.map(lambda old, new: old.at[run].set(new), made, mine)
+            return found
+
+        # XLA does not know how many runs there are: one run is not compiled in a way of its own.
+        found: Made = jax.lax.fori_loop(0, runs, one, made)
+        return found
+
+    return jax.jit(all_runs)
 
 
 def start(layout: Layout, random: Sequence[np.random.Generator]) -> Floats:

@@ -24,13 +24,13 @@ from cosmo.study.units import Unit
 
 _TRIES = 3  # of a unit whose worker dies; an error in Python is final at once
 
+# XLA's threads are `cosmo.learn.threads`'s to settle, for workers and lone processes alike.
 SINGLE_THREADED = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
     "POLARS_MAX_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 
 

@@ -1,6 +1,7 @@
 """Values and chances of many runs, fitted side by side (JAX)."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,16 +20,67 @@ def _part(rows: Tree, name: str) -> Tree:
     return {k.removeprefix(f"{name}/"): v for k, v in rows.items() if k.startswith(f"{name}/")}
 
 
-@functools.partial(jax.jit, static_argnames="rules")
+def _run_by_run(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function(arrays, …)` compiled, called for one run after the other: `arrays` have a leading
+    axis of runs, which is 1 inside. A run then has the same bits alone and in any stack.
+    """
+
+    def all_runs(runs: Any, arrays: Any, *rest: Any) -> Any:
+        def of(run: Any) -> Any:
+            return function(jax.tree.map(lambda x: x[run][None], arrays), *rest)
+
+        def one(run: Any, found: Any) -> Any:
+            return jax.tree.map(lambda old, new: old.at[run].set(new[0]), found, of(run))
+
+        count = len(jax.tree.leaves(arrays)[0])
+        found = jax.tree.map(
+            lambda x: jnp.zeros((count, *x.shape[1:]), x.dtype), jax.eval_shape(of, 0)
+        )
+        # XLA does not know how many runs there are: one is not compiled in a way of its own.
+        return jax.lax.fori_loop(0, runs, one, found)
+
+    compiled: dict[tuple[Any, ...], Any] = {}
+
+    @functools.wraps(function)
+    def called(arrays: Any, *rest: Any, fixed: tuple[Any, ...] = ()) -> Any:
+        if fixed not in compiled:
+            compiled[fixed] = jax.jit(
+                lambda runs, arrays, *rest: all_runs(runs, arrays, *rest, *fixed)
+            )
+        return compiled[fixed](len(jax.tree.leaves(arrays)[0]), arrays, *rest)
+
+    return called
+
+
+@_run_by_run
+def _weighed(arrays: Any, places: Any, rules: NextRules) -> tuple[Any, Any, Any]:
+    p, before, task = arrays
+    return values.weighed(p, before, task, places, rules, jnp)
+
+
 def weighed(
     p: Tree, before: Tree, task: Tree, places: Any, rules: NextRules
 ) -> tuple[Any, Any, Any]:
     """`values.weighed`, compiled: for many worlds at once several times as fast."""
-    return values.weighed(p, before, task, places, rules, jnp)
+    found: tuple[Any, Any, Any] = _weighed((p, before, task), places, fixed=(rules,))
+    return found
 
 
-@functools.partial(jax.jit, static_argnames=("tasks", "rules"))
 def judged(
+    p: Tree, rows: Tree, places: Any, baseline: Any, tasks: int, rules: NextRules
+) -> dict[str, Any]:
+    """Of decisions [run, row]: the value found and left, and the inputs of what was left."""
+    found: Tree = _judged((p, rows, baseline), places, fixed=(tasks, rules))
+    return found
+
+
+@_run_by_run
+def _judged(arrays: Any, places: Any, tasks: int, rules: NextRules) -> Tree:
+    p, rows, baseline = arrays
+    return _judge(p, rows, places, baseline, tasks, rules)
+
+
+def _judge(
     p: Tree, rows: Tree, places: Any, baseline: Any, tasks: int, rules: NextRules
 ) -> dict[str, Any]:
     """Of decisions [run, row]: the value found and left, and the inputs of what was left."""
@@ -77,8 +129,27 @@ def started(p: Tree, clip: float) -> Tree:
     return {"p": p, "average": p, "optimizer": jax.vmap(_chain(clip).init)(p)}
 
 
-@functools.partial(jax.jit, static_argnames=("clip", "steps", "batch"))
 def fitted(
+    state: Tree,
+    data: Tree,
+    number: Any,
+    rate: Any,
+    averaging: Any,
+    clip: float,
+    steps: int,
+    batch: int,
+) -> Tree:
+    """So many steps on every run; `number` says which samples they take."""
+    found: Tree = _fitted((state, data), number, rate, averaging, fixed=(clip, steps, batch))
+    return found
+
+
+@_run_by_run
+def _fitted(arrays: Any, *rest: Any) -> Tree:
+    return _fit(*arrays, *rest)
+
+
+def _fit(
     state: Tree,
     data: Tree,
     number: Any,

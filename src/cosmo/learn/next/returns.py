@@ -23,12 +23,19 @@ def load_terms(load: Any, xp: Any) -> Any:
     return xp.concatenate([*parts, xp.maximum(load[..., :3] - 1.0, 0.0)], -1)
 
 
+def over_rows(left: Any, right: Any) -> Any:
+    """Leftᵀ·right, summed row by row: BLAS cuts so long a sum into a piece for every CPU, and bits
+    would depend on how many there are.
+    """
+    return np.einsum("ri,r...->i...", left, right)
+
+
 def baseline(load: Floats, earned: NDArray[np.floating]) -> Floats:
     """Weights of the mean reward of a decision, given the load."""
     terms = load_terms(load.astype(np.float64), np)
     size = terms.shape[1]
-    square = terms.T @ terms + 1e-6 * len(terms) * np.eye(size)
-    return np.asarray(np.linalg.solve(square, terms.T @ earned), np.float32)
+    square = over_rows(terms, terms) + 1e-6 * len(terms) * np.eye(size)
+    return np.asarray(np.linalg.solve(square, over_rows(terms, earned)), np.float32)
 
 
 def returns(

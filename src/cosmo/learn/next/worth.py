@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.control.next.sn import NEWS
+from cosmo.learn.next.returns import over_rows
 
 Floats = NDArray[np.float64]
 
@@ -39,11 +40,13 @@ class Worth:
         """Looks of one run, and what ENs earned after each."""
         if len(news) <= NEWS:
             return
-        weights, *_ = np.linalg.lstsq(news, earned, rcond=None)
-        rest = earned - news @ weights
+        # By the normal equations: the least squares of all rows would be BLAS's to sum up.
+        square, cross = over_rows(news, news), over_rows(news, earned)
+        weights, *_ = np.linalg.lstsq(square, cross, rcond=None)
+        rest = earned - (news * weights).sum(axis=1)
         treated = (send - share)[:, None] * news
-        self.square[run] += treated.T @ treated
-        self.cross[run] += treated.T @ rest
+        self.square[run] += over_rows(treated, treated)
+        self.cross[run] += over_rows(treated, rest)
         self.noise[run] += (rest**2).sum(), len(rest)
 
     def _inverse(self) -> Floats:
