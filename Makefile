@@ -18,7 +18,7 @@ test-integrations: .venv-integrations/ready
 	$(PYTHON) -m venv .venv-integrations
 	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check \
-	  -r integrations/requirements.txt -e .
+	  -r integrations/requirements.txt -e '.[envs]'
 	@touch $@
 
 # The libraries of the engine ns3.
@@ -54,7 +54,7 @@ docs: .venv/ready
 # The lock names versions only, no host, for every platform and Python that we support.
 lock: .venv/ready
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --upgrade \
+	$(BIN)/uv pip compile pyproject.toml --extra lab --group dev --universal --upgrade \
 	  --no-emit-index-url --no-header --quiet -o requirements.lock
 
 clean:

@@ -9,6 +9,7 @@ import numba
 from cosmo import Scenario, Worlds
 from cosmo.workload import Episode
 from cosmo.world import kernel
+from cosmo.world.records import EN_ROWS, STALLED, UNFINISHED
 
 LARGE = 6e5  # cycles
 
@@ -22,9 +23,9 @@ def _loop(constants: Any, state: Any, turn: Any) -> None:
     """Local if there is room; else offload small tasks and reject large ones."""
     while True:
         _advance(constants, state, turn)
-        if turn.counts[kernel.UNFINISHED] == 0 or turn.counts[kernel.STALLED] > 0:
+        if turn.counts[UNFINISHED] == 0 or turn.counts[STALLED] > 0:
             return
-        for row in range(turn.counts[kernel.EN_ROWS]):
+        for row in range(turn.counts[EN_ROWS]):
             task = turn.dispatch[row]
             turn.action[row] = 0 if task.local_room else 1 if task.cycles < LARGE else 2
 

@@ -14,6 +14,7 @@ from typing import Any
 from cosmo.study import LocalExecutor, load_plan
 from cosmo.study.conduct import Progress
 from cosmo.study.executor import Event, Finished, carry_out
+from cosmo.study.work import units_of
 from measured import seconds, sized
 
 UNITS = sized(1000, 40)
@@ -66,7 +67,7 @@ def empty_units(folder: Path) -> float:
 def realistic_unit(folder: Path) -> float:
     settings = ['compare=[{methods=["aoci-online"]}]', 'arrivals=["poisson"]', *REAL]
     plan = load_plan("baselines", settings)
-    [unit] = plan.units()
+    [unit] = units_of(plan)
     return seconds(lambda: carry_out(unit, folder / "real", lambda share: None))
 
 

@@ -25,6 +25,7 @@ HOPS = 2
 HOP_DELAY_MS = 1.0
 PACKET_BYTES = 1500
 RESULT_BYTES = 1000
+NOTICE_BYTES = 64.0
 UNDECIDED_AFTER_MS = 5000.0
 LOCAL, OFFLOAD, REJECT = 0, 1, 2
 
@@ -202,6 +203,8 @@ class Cell:
             yield from node.serve(task)
             if action == OFFLOAD:
                 yield self.down.send(RESULT_BYTES)
+        elif action == OFFLOAD:
+            self.down.send(NOTICE_BYTES)  # the EN learns of it; nobody waits here
         outcome = "TP" if accepted and env.now - task.time <= task.deadline else "FP"
         self.outcomes[index] = (action, outcome, decided, env.now)
 

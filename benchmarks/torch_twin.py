@@ -9,13 +9,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from cosmo.control.features import Features
 from cosmo.learn.config import TrainingConfig
-from cosmo.learn.trainer import TRAINING_EPISODES
+from cosmo.learn.run import TRAINING_EPISODES
 from cosmo.measure import utility
+from cosmo.policy.features import Features
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
-from cosmo.world import Worlds
+from cosmo.world import Worlds, site_of
 from cosmo.world.records import FP
 
 
@@ -68,7 +68,7 @@ class TorchTwin:
     def __init__(self, scenario: Scenario, config: TrainingConfig) -> None:
         torch.manual_seed(0)
         torch.set_num_threads(1)
-        self._scenario, self._config, self._features = scenario, config, Features(scenario)
+        self._scenario, self._config, self._features = scenario, config, Features(site_of(scenario))
         self._encoder, self._en, self._sn, self._target = Encoder(), EnAgent(), SnAgent(), SnAgent()
         self._target.load_state_dict(self._sn.state_dict())
         self._en_optimizer = torch.optim.Adam(self._en.parameters(), config.en.learning_rate)
@@ -95,10 +95,10 @@ class TorchTwin:
         hidden = torch.zeros(1, 32)
         turn = worlds.advance()
         while True:
+            settled = worlds.settled()
             for task, action, outcome, time in zip(
-                turn.settled.task, turn.settled.action, turn.settled.outcome, turn.settled.time_ms,
-                strict=True,
-            ):  # fmt: skip
+                settled.task, settled.action, settled.outcome, settled.time_ms, strict=True
+            ):
                 delay = np.array([time - tasks.time_ms[task]])
                 gained = float(
                     utility(
@@ -128,29 +128,26 @@ class TorchTwin:
             if len(turn.dispatch):
                 seen = turn.dispatch
                 with torch.no_grad():
-                    state = torch.from_numpy(features.sn_state(seen.sn_state, slice(None)))
-                    status = self._encoder(state).numpy()
-                    local, remote = features.en_local(seen), features.en_remote(seen, status, False)
+                    local, remote = features.en_local(seen), features.en_remote(seen, False)
                     x = torch.from_numpy(np.concatenate([local, remote], axis=1))
                     gate, route, _ = self._en(x)
                     greedy = 2 if gate[0, 0] >= gate[0, 1] else int(route[0].argmax())
                 random = self._random.random() < self._epsilon(self._en_steps)
                 action = int(self._random.integers(3)) if random else greedy
                 self._en_steps += 1
-                feasible = turn.truth.feasible[0]
-                best = int(np.where(feasible, turn.truth.delay_ms[0], np.inf).argmin())
+                truth = worlds.truth()
+                feasible = truth.feasible[0]
+                best = int(np.where(feasible, truth.delay_ms[0], np.inf).argmin())
                 interval = intervals[-1]
                 interval["pending"] += 1
                 pending[int(seen.task[0])] = [x, action, float(feasible.any()), best, interval]
                 worlds.answer(action=[action])
             if len(turn.update):
                 nodes = turn.update
-                own = features.sn_state(nodes.sn_state, nodes.sn)[:, None]
-                held = features.sn_state(nodes.acknowledged_state[:, 0], nodes.sn)[:, None]
                 with torch.no_grad():
-                    states = torch.from_numpy(np.concatenate([own, held], axis=1))
-                    status = self._encoder(states).numpy()
-                    x = torch.from_numpy(features.sn(nodes, status[:, 0], status[:, 1:]))
+                    state = torch.from_numpy(features.sn_state(nodes.sn_state, nodes.sn))
+                    status = self._encoder(state).numpy()
+                    x = torch.from_numpy(features.sn(nodes, status))
                     before = hidden
                     values, hidden = self._sn(x, hidden)
                     greedy = int(values.argmax())
@@ -158,12 +155,15 @@ class TorchTwin:
                 action = int(self._random.integers(18)) if random else greedy
                 self._sn_steps += 1
                 length = config.sn.intervals_ms[action % 9]
+                worlds.answer(send=[action < 9], interval_ms=[length], numbers=status)
+                if nodes.time_ms[0] >= worlds.episodes[0].window_ms:
+                    turn = worlds.advance()
+                    continue  # R21: on the window's end there is no transition
                 cost = 4.0 if action < 9 else 0.0
                 intervals.append(
                     {"x": x, "hidden": before, "action": action, "reward": -cost, "pending": 0,
                      "length": length, "terminal": False, "place": len(intervals)}
                 )  # fmt: skip
-                worlds.answer(send=[action < 9], interval_ms=[length])
             turn = worlds.advance()
 
     def _remember(self, replay: list, row: tuple) -> None:

@@ -12,6 +12,7 @@ from cosmo import Worlds, load
 from cosmo.learn import rollout, trainer
 from cosmo.learn.config import load_config
 from cosmo.learn.learner import Learner
+from cosmo.learn.run import Run
 from measured import seconds, sized
 
 WARMUP = 2  # episodes that fill the replays, and compile
@@ -71,7 +72,7 @@ def main() -> None:
     scenario = load("paper", [*settings, "episode.warmup_ms=0"])
     ours = {}
     for runs in STACKS:
-        made = trainer.Trainer([trainer.Run(scenario, seed) for seed in range(runs)], config)
+        made = trainer.Trainer([Run(scenario, seed) for seed in range(runs)], config)
         made.pretrain()
         ours[runs] = episode_seconds(made.train_episode) / runs
         shares = ", ".join(f"{name} {share:.0%}" for name, share in where_time_goes(made).items())

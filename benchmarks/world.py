@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import simpy_twin
 from compiled_loop import LARGE, engine_seconds
-from cosmo import DispatchObservation, Method, Scenario, Setting, load, play, simulate
+from cosmo import Dispatcher, DispatchObservation, Method, Scenario, Site, load, play, simulate
 from cosmo.measure import OUTCOME_NAMES
 from cosmo.workload import Episode, episode
 from cosmo.world import Outcome
@@ -33,10 +33,10 @@ TASKS = sized(200_000, 2_000)  # a round plays at least so many
 Case = Callable[[], tuple[float, int]]  # → seconds, tasks
 
 
-class Rule(Method):
+class Rule(Method, Dispatcher):
     """Local if there is room; else offload small tasks and reject large ones."""
 
-    def dispatcher(self, setting: Setting) -> "Rule":
+    def dispatcher(self, site: Site) -> Dispatcher:
         return self
 
     def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:

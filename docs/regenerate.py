@@ -18,10 +18,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import measure_next
+import next_page
 import numpy as np
 import polars
-import write_next
 
 from cosmo.control import method, simulate
 from cosmo.ns3.calibrate import calibrate
@@ -46,9 +45,10 @@ STUDIES = {
     "baselines": load_plan("baselines"),
     "baselines-shared-sn": load_plan("baselines", ['scenarios=["shared-sn"]']),
     "engines": load_plan("engines"),
+    "next": load_plan("next"),
 }
-CALIBRATION, NEXT = "calibration", "next"
-SHOWN = (*write_next.SHOWN, ("decision_regret", "Decision regret", 3))
+CALIBRATION = "calibration"
+SHOWN = (*next_page.SHOWN, ("decision_regret", "Decision regret", 3))
 
 
 def measure(name: str, plan: Plan) -> None:
@@ -209,15 +209,13 @@ def write(page: str, parts: dict[str, str]) -> None:
 
 def main() -> None:
     """Measure, then write the pages."""
-    known = [*STUDIES, CALIBRATION, NEXT]
+    known = [*STUDIES, CALIBRATION]
     chosen = [] if "--pages" in sys.argv[1:] else sys.argv[1:] or known
     for name in chosen:
         if name not in known:
             sys.exit(f"{name}: must be one of {', '.join(known)}")
         if name == CALIBRATION:
             measure_channel()
-        elif name == NEXT:
-            measure_next.measure()
         else:
             measure(name, STUDIES[name])
     summaries = {}
@@ -276,9 +274,10 @@ def main() -> None:
             "calibration": calibration(json.loads((DATA / f"{CALIBRATION}.json").read_text())),
         },
     )
-    past = polars.read_parquet(DATA / NEXT / METRICS_FILE)
-    write("next.md", write_next.page(past, summaries["paper"]))
-    write_next.trade_figure(write_next.trade_points(past), images / "next-trade.png")
+    past = load(DATA / "next")
+    write("next.md", next_page.page(past, summaries["paper"]))
+    points = next_page.trade_points(past.metrics)
+    next_page.trade_figure(points, images / "next-trade.png")
     limits = bounds(load(DATA / "baselines-shared-sn").plan)
     figures.metric_figure(
         summaries["baselines-shared-sn"],

@@ -3,18 +3,23 @@
 import numpy as np
 
 from cosmo import DispatchObservation
-from cosmo.control import Setting
+from cosmo.node import RAW
+from cosmo.world import site_of
 
 
-def setting(scenario, episodes=1, rate=None):
-    rate = scenario.workload.rate if rate is None else rate
-    return Setting(scenario, [0] * episodes, range(episodes), rate, scenario.episode.window_ms)
+def site(scenario, episodes=1, rate=None):
+    """What nodes are told in a batch of `episodes` worlds of run 0."""
+    return site_of(scenario, [(0, episode) for episode in range(episodes)], rate)
 
 
-def tasks(scenario, count=1, **fields):
-    """`count` tasks just arrived at an idle EN 0 of worlds 0, 1, …; every field can be set."""
+def tasks(scenario, count=1, carries=RAW, **fields):
+    """`count` tasks just arrived at an idle EN 0 of worlds 0, 1, …; every field can be set.
+
+    The last status was made 13 ms ago: of an idle SN if it is raw, else zeros.
+    """
     sns = scenario.sn.count
-    idle_sn = [scenario.sn.slots, 0.0, 0.0, scenario.sn.storage_bytes, 0.0, 0.0]
+    status = [scenario.sn.slots, 0.0, 0.0, scenario.sn.storage_bytes]
+    status = status if carries == RAW else [0.0] * carries
     idle_en = [scenario.en.slots, 0.0, 0.0, scenario.en.storage_bytes, 0.0, 0.0]
     given = {
         "world": np.arange(count),
@@ -32,8 +37,8 @@ def tasks(scenario, count=1, **fields):
         "en_state": np.tile(idle_en, (count, 1)),
         "local_wait_ms": np.zeros(count),
         "local_room": np.ones(count, bool),
-        "sn_state": np.tile(idle_sn, (count, sns, 1)),
-        "sn_source_ms": np.full((count, sns), 990.0),
+        "status": np.tile(status, (count, sns, 1)),
+        "status_ms": np.full((count, sns), 990.0),
         "up_link_mbps": np.tile([scenario.backhaul.up_mbps, 0.0, 0.0], (count, sns, 1)),
         "up_backlog_ms": np.zeros((count, sns)),
     }

@@ -52,6 +52,8 @@ def reference_parameters(scenario: Scenario, episode: Episode, dims: int = 4) ->
         reservation_floor_bytes=scenario.storage.reservation_floor_bytes,
         status_dims=dims,
         ack_bytes=scenario.status.ack_bytes,
+        notice_bytes=scenario.status.notice_bytes,
+        history_ms=scenario.observation.history_ms,
         undecided_after_ms=scenario.episode.undecided_after_ms,
         window_ms=episode.window_ms,
     )

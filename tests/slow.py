@@ -10,11 +10,11 @@ from pathlib import Path
 METHOD = """
 from pathlib import Path
 import time
-from cosmo import Method
+from cosmo import Dispatcher, Method
 
-class Slow(Method):
+class Slow(Method, Dispatcher):
     '''Takes its time.'''
-    def dispatcher(self, setting):
+    def dispatcher(self, site):
         return self
     def decide(self, tasks):
         Path("started").touch()

@@ -1,54 +1,95 @@
 """CoSMO: update for decisions, not freshness.
 
 Status updating and selective offloading at the network edge: the world, the methods, the measures.
+Names are loaded when they are first used, so that a node that runs a trained controller
+(`cosmo.node`, `cosmo.policy`) needs NumPy alone.
 """
 
-from importlib import import_module
+import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from cosmo.control.method import Method, Setting
-    from cosmo.control.play import play
-    from cosmo.control.registry import METHODS, method
-    from cosmo.control.simulate import simulate
-    from cosmo.errors import InputError
-    from cosmo.scenario import Scenario, load, preset_names
-    from cosmo.world import DispatchObservation, UpdateObservation, Worlds
-
 __version__ = "0.1.0"
+
+# Where each public name lives.
+_HOMES = {
+    "DispatchObservation": "cosmo.node",
+    "Dispatcher": "cosmo.node",
+    "Feedback": "cosmo.node",
+    "InputError": "cosmo.errors",
+    "METHODS": "cosmo.control.registry",
+    "Method": "cosmo.node",
+    "Scenario": "cosmo.scenario",
+    "Site": "cosmo.node",
+    "SnStates": "cosmo.node",
+    "UpdateObservation": "cosmo.node",
+    "Updater": "cosmo.node",
+    "Worlds": "cosmo.world",
+    "evaluate": "cosmo.control.evaluate",
+    "load": "cosmo.scenario",
+    "load_controller": "cosmo.policy.controller",
+    "method": "cosmo.control.registry",
+    "play": "cosmo.control.play",
+    "preset_names": "cosmo.scenario",
+    "simulate": "cosmo.control.simulate",
+}
 
 __all__ = [
     "METHODS",
     "DispatchObservation",
+    "Dispatcher",
+    "Feedback",
     "InputError",
     "Method",
     "Scenario",
-    "Setting",
+    "Site",
+    "SnStates",
     "UpdateObservation",
+    "Updater",
     "Worlds",
+    "evaluate",
     "load",
+    "load_controller",
     "method",
     "play",
     "preset_names",
     "simulate",
 ]
 
-# Imported when they are asked for: the engine takes its time, and a command must be able to start.
-_PLACES = {
-    "cosmo.control": ("METHODS", "Method", "Setting", "method", "play", "simulate"),
-    "cosmo.errors": ("InputError",),
-    "cosmo.scenario": ("Scenario", "load", "preset_names"),
-    "cosmo.world": ("DispatchObservation", "UpdateObservation", "Worlds"),
-}
+if TYPE_CHECKING:
+    from cosmo.control.evaluate import evaluate
+    from cosmo.control.play import play
+    from cosmo.control.registry import METHODS, method
+    from cosmo.control.simulate import simulate
+    from cosmo.errors import InputError
+    from cosmo.node import (
+        Dispatcher,
+        DispatchObservation,
+        Feedback,
+        Method,
+        Site,
+        SnStates,
+        UpdateObservation,
+        Updater,
+    )
+    from cosmo.policy.controller import load_controller
+    from cosmo.scenario import Scenario, load, preset_names
+    from cosmo.world import Worlds
 
 
 def __getattr__(name: str) -> Any:
-    for place, names in _PLACES.items():
-        if name in names:
-            found = globals()[name] = getattr(import_module(place), name)
-            return found
-    raise AttributeError(f"module 'cosmo' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cosmo' has no attribute {name!r}")
+    try:
+        found = getattr(importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "cosmo":
+            raise
+        raise ImportError(
+            f"cosmo.{name} needs {error.name}; install it with: pip install 'cosmo-edge[lab]'"
+        ) from None
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

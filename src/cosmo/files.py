@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import io
 import json
 import os
 import re
@@ -12,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-import polars
 
 from cosmo import checksums
 from cosmo.errors import InputError
@@ -160,22 +157,3 @@ def file_name(text: str) -> str:
     if plain and plain == text:
         return text
     return f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
-
-
-def table_format(path: Path) -> str:
-    """`csv` or `parquet`, by suffix."""
-    if path.suffix not in (".csv", ".parquet"):
-        raise InputError(f"'{path}': must end in .csv or .parquet")
-    return path.suffix[1:]
-
-
-def write_table(path: Path, table: polars.DataFrame) -> None:
-    """Write a table as CSV or Parquet, by suffix."""
-    kind = table_format(path)
-    content = io.BytesIO()  # written by ourselves: Polars does not tell why a disk refuses
-    if kind == "csv":
-        table.write_csv(content)
-    else:
-        table.write_parquet(content)
-    with whole_file(path) as temporary:
-        temporary.write_bytes(content.getbuffer())

@@ -54,7 +54,7 @@ def test_a_failing_unit_ends_with_exit_code_1_and_its_cause(cosmo, tmp_path):
     mine.write_text(
         "from cosmo import Method\n"
         "class Mine(Method):\n    '''Mine.'''\n"
-        "    def dispatcher(self, setting):\n        raise ValueError('not today')\n"
+        "    def dispatcher(self, site):\n        raise ValueError('not today')\n"
     )
     plan.write_text(PLAN.replace('"aov-gap"', f'"{mine}:Mine"'))
     code, _, err = cosmo("study", "run", plan, "--out", tmp_path / "out", "--trust")

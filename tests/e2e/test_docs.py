@@ -15,6 +15,7 @@ from cosmo.scenario import load as load_scenario
 from cosmo.study import load, load_plan
 from cosmo.study.statistics import summarise, with_paper
 from cosmo.study.tables import paper_against_ours, paper_rows
+from observations import site
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -145,5 +146,5 @@ def test_the_tables_of_the_docs_are_what_their_data_say():
 @pytest.mark.parametrize("view", [EnView, SnView])
 def test_the_environments_page_names_every_number(view):
     text = (ROOT / "docs" / "environments.md").read_text()
-    names = view(load_scenario("paper")).names
+    names = view(site(load_scenario("paper"))).names
     assert [name for name in names if f"`{name}`" not in text] == []

@@ -10,12 +10,12 @@ from gymnasium.wrappers import FlattenObservation
 
 import cosmo.envs  # noqa: F401 (registers the environments)
 from cosmo import InputError, load, method, simulate
-from cosmo.control.features import Features
 from cosmo.envs import from_callable
 from cosmo.envs.wrappers import ActionMasks, NamedObservation, RecordEpisode, SemiMarkovDiscount
 from cosmo.measure import task_utility
+from cosmo.node import STORAGE, WORK
+from cosmo.policy.features import Features
 from cosmo.scenario import preset_names
-from cosmo.world import STORAGE, WORK
 
 SHORT = ("episode.window_ms=1200", "episode.warmup_ms=0")
 NAMES = ("cosmo/Dispatch-v0", "cosmo/Update-v0")
@@ -221,7 +221,7 @@ def test_what_an_en_sees_number_by_number():
         seen, *_ = env.step(steps % 3)
         steps += 1
     named = dict(zip(env.unwrapped.observation_names, seen.tolist(), strict=True))
-    tasks, scales = game.turn.dispatch, Features(game.scenario)
+    tasks, scales = game.turn.dispatch, Features(game.site)
     en = int(tasks.en[0])
     expected = {
         "throughput": tasks.throughput_mbps[0] / 100.0,
@@ -234,16 +234,30 @@ def test_what_an_en_sees_number_by_number():
     }
     for sn in range(2):
         expected |= {
-            f"sn{sn}_work": tasks.sn_state[0, sn, WORK] / scales.sn_scale[sn, 2],
-            f"sn{sn}_storage": tasks.sn_state[0, sn, STORAGE] / scales.sn_scale[sn, 3],
+            f"sn{sn}_work": tasks.status[0, sn, WORK] / scales.sn_scale[sn, 2],
+            f"sn{sn}_storage": tasks.status[0, sn, STORAGE] / scales.sn_scale[sn, 3],
             f"sn{sn}_age": tasks.age_ms[0, sn] / 200.0,
-            f"sn{sn}_link_rate": tasks.up_link_mbps[0, sn, 0] / scales.up_mbps[en, sn],
+            f"sn{sn}_link_rate": tasks.up_link_mbps[0, sn, 0] / scales.links.up_mbps[en, sn],
             f"sn{sn}_link_backlog": tasks.up_backlog_ms[0, sn] / 100.0,
         }
     for name, value in expected.items():
         assert named[name] == pytest.approx(np.clip(value, -10, 10), rel=1e-5), name
     assert named["sn0_age"] > 0
     assert named["sn1_age"] > 0
+
+
+@pytest.mark.parametrize("updater", ["never", "all-local"])
+def test_an_sn_that_tells_nothing_is_seen_as_idle_and_its_age_is_cut_off(updater):
+    env = gymnasium.make(NAMES[0], rate=260, updater=updater)
+    seen, _ = env.reset(seed=0)
+    over = False
+    while not over:
+        named = dict(zip(env.unwrapped.observation_names, seen.tolist(), strict=True))
+        told = [named[f"sn0_{name}"] for name in ("idle", "wait", "work", "storage")]
+        assert told == [1.0, 0.0, 0.0, 1.0]
+        following, _, over, *_ = env.step(1)
+        seen = seen if over else following
+    assert named["sn0_age"] == 10.0  # R18: of 200 ms each
 
 
 def test_what_an_sn_sees_number_by_number():
@@ -253,7 +267,7 @@ def test_what_an_sn_sees_number_by_number():
         seen, *_ = env.step(3)
     game = env.unwrapped.game
     named = dict(zip(env.unwrapped.observation_names, seen.tolist(), strict=True))
-    nodes, scales = game.turn.update, Features(game.scenario)
+    nodes, scales = game.turn.update, Features(game.site)
     sn = int(nodes.sn[0])
     expected = {
         "work": nodes.sn_state[0, WORK] / scales.sn_scale[sn, 2],
@@ -261,11 +275,11 @@ def test_what_an_sn_sees_number_by_number():
         "recent_success": nodes.recent_success[0],
     }
     for en in range(3):
-        held = nodes.acknowledged_state[0, en]
+        held = nodes.acknowledged[0, en]
         expected |= {
             f"en{en}_acknowledged_work": held[WORK] / scales.sn_scale[sn, 2],
             f"en{en}_age": nodes.age_ms[0, en] / 200.0,
-            f"en{en}_link_rate": nodes.down_link_mbps[0, en, 0] / scales.down_mbps[en, sn],
+            f"en{en}_link_rate": nodes.down_link_mbps[0, en, 0] / scales.links.down_mbps[en, sn],
         }
     for name, value in expected.items():
         assert named[name] == pytest.approx(np.clip(value, -10, 10), rel=1e-5), name

@@ -41,7 +41,7 @@ def test_an_sn_policy_may_have_its_own_intervals():
     world = load("paper", SHORT)
     often = from_callable(_en, updater=lambda seen: np.zeros(len(seen), int), intervals_ms=[10.0])
     [found] = simulate(world, often).outcomes
-    assert found.updates == 120
+    assert found.updates == 121  # R21: at both ends
     for wrong in ([], [0.0], [float("nan")]):
         with pytest.raises(InputError, match=r"intervals_ms = .*: must be finite and greater"):
             from_callable(_en, intervals_ms=wrong)

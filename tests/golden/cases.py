@@ -17,6 +17,12 @@ CASES = {
     "paper-random": ("paper", "random", ["workload.rate=320"]),
     "paper-full-information": ("paper", "full-information", ["workload.rate=320"]),
     "paper-local-until-full": ("paper", "local-until-full", ["workload.arrivals=deterministic"]),
+    # Every second task is refused: on a slow link the notices (R27) delay the results behind them.
+    "paper-all-offload-slow": (
+        "paper",
+        "all-offload",
+        ["workload.rate=320", "backhaul.down_mbps=2"],
+    ),
     "campus-random": ("campus", "random", ["workload.rate=150"]),
     "shared-sn-full-information": ("shared-sn", "full-information", ["workload.rate=200"]),
     "paper-aoci-online": ("paper", "aoci-online", ["workload.rate=280"]),

@@ -45,7 +45,7 @@ print(found.hexdigest())
 SUMS = """
 import hashlib
 import numpy as np
-from cosmo.control.next.sn import NEWS
+from cosmo.policy.next.sn import NEWS
 from cosmo.learn.next.returns import baseline
 from cosmo.learn.next.worth import Worth
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cosmo.control import networks
-from cosmo.control.learned import Agents
 from cosmo.learn.config import load_config
 from cosmo.learn.encoder import encoder_layout
 from cosmo.learn.stack import Layout
+from cosmo.policy import networks
+from cosmo.policy.learned import Agents
 
 CONFIG = load_config()
 EN = Layout(networks.shapes(10, 5, 2, True, 32, 64))

@@ -6,20 +6,19 @@ import numpy as np
 import polars
 import pytest
 
-from cosmo import InputError, load
-from cosmo.control import evaluate, load_controller, method, play
-from cosmo.control.controller import read_arrays
-from cosmo.control.next.sn import NEWS
-from cosmo.control.next.values import CHANCE, LOCAL, REMOTE, chance_shapes, value_shapes
+from cosmo import InputError, evaluate, load, load_controller, method, play
 from cosmo.learn import session
 from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
-from cosmo.learn.next.loads import some_load, stepped
+from cosmo.learn.next.loads import some_load
 from cosmo.learn.next.returns import baseline, load_terms, returns
 from cosmo.learn.next.schedule import rate_at, trace_at
 from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.next.worth import Worth, earned_after
-from cosmo.learn.trainer import Run
+from cosmo.learn.run import Run
+from cosmo.policy.controller import read_arrays
+from cosmo.policy.next.sn import NEWS
+from cosmo.policy.next.values import CHANCE, LOCAL, REMOTE, chance_shapes, value_shapes
 from cosmo.scenario import changed
 from cosmo.workload import episode
 
@@ -55,12 +54,16 @@ def test_returns_by_hand():
 
 
 def test_long_returns_first_then_short_ones_and_small_steps_at_the_end():
-    assert [trace_at(done, 0.6) for done in (0.0, 0.6, 0.9)] == [0.95, 0.6, 0.6]
-    assert trace_at(0.3, 0.6) == pytest.approx(0.775)
-    assert trace_at(0.0, 0.99) == 0.99
-    assert [rate_at(done, 2.0) for done in (0.0, 0.3)] == [2.0, 2.0]
-    assert rate_at(0.7, 2.0) == pytest.approx(0.96)
-    assert 0.0 < rate_at(1.0, 2.0) < 0.1
+    config = load_next_config().schedule
+    assert [trace_at(done, 0.6, config) for done in (0.0, 0.6, 0.9)] == [0.95, 0.6, 0.6]
+    assert trace_at(0.3, 0.6, config) == pytest.approx(0.775)
+    assert trace_at(0.0, 0.99, config) == 0.99
+    assert [rate_at(done, 2.0, config) for done in (0.0, 0.3)] == [2.0, 2.0]
+    assert rate_at(0.7, 2.0, config) == pytest.approx(0.96)
+    assert 0.0 < rate_at(1.0, 2.0, config) < 0.1
+    halfway = load_next_config("next", ["schedule.constant=0.5", "schedule.last=0.0"]).schedule
+    assert rate_at(0.5, 2.0, halfway) == 2.0
+    assert rate_at(0.75, 2.0, halfway) == pytest.approx(1.0)
 
 
 def test_the_baseline_is_the_mean_reward_at_a_load():
@@ -131,15 +134,25 @@ def test_what_is_earned_after_a_look_is_of_its_world_and_in_its_horizon():
     assert earned_after(*looks, world, time, earned, 85.0).tolist() == [3.0, 6.0, 30.0]
 
 
-def test_steps_change_the_rate_and_nothing_else():
+def test_training_sees_all_loads_of_interest_and_a_little_more():
     scenario = load("paper")
-    stepping = stepped(scenario, "deterministic", (100.0, 300.0, 100.0), (3000.0, 6000.0), 0, 7)
-    counts = np.histogram(stepping.tasks.time_ms, [0, 3000, 6000, 10_000])[0]
-    assert counts.tolist() == [299, 900, 400]
-    assert stepping.rate == pytest.approx(159.9)
     config, random = load_next_config().loads, np.random.default_rng(0)
     rates = [some_load(scenario, config, random, 0, k).rate for k in range(40)]
-    assert 90 < min(rates) < 150 < 290 < max(rates) < 360
+    low, *_, high = scenario.workload.rates_of_interest
+    assert 0.8 * low < min(rates) < low < high < max(rates) < 1.08 * high
+
+
+def test_a_step_in_training_is_from_one_rate_to_another_in_the_middle():
+    scenario = load("paper", ["episode.window_ms=400000", "mobility.at_edge=turn"])
+    config = load_next_config("next", ["loads.arrivals=['steps']"]).loads
+    times = some_load(scenario, config, np.random.default_rng(1), 0, 0).tasks.time_ms
+    first, second = np.histogram(times, [0, 2e5, 4e5])[0] / 200.0
+    draws = np.random.default_rng(1)
+    draws.integers(1)  # the kind
+    low, *_, high = scenario.workload.rates_of_interest
+    expected = draws.uniform(0.8 * low, 1.08 * high, 2)
+    np.testing.assert_allclose([first, second], expected, rtol=0.03)
+    assert abs(first - second) > 20
 
 
 @pytest.fixture(scope="module")

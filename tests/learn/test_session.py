@@ -14,12 +14,14 @@ import pytest
 from short import short_config, short_runs
 
 import cosmo
-from cosmo import InputError, load
-from cosmo.control import load_controller, method, play
+from cosmo import InputError, load, load_controller, method, play
+from cosmo.control.evaluate import trained_on
 from cosmo.envs import UpdateEnv
 from cosmo.learn import checkpoint, session
 from cosmo.learn.trainer import Trainer
+from cosmo.policy.controller import TrainedRun
 from cosmo.workload import episode
+from observations import site
 
 
 def _train(folder, episodes=5, seeds=(0, 1), **more):
@@ -157,7 +159,7 @@ def test_tensorboard_can_read_the_logs(whole):
 def test_the_controller_on_disk_acts_like_the_networks_in_memory(whole):
     controller = load_controller(whole)
     assert (controller.method, controller.seeds) == ("cosmo", (0, 1))
-    scenario = controller.scenarios[0]
+    scenario = trained_on(controller)[0]
     worlds = [episode(scenario, 7, number) for number in range(2)]
     with np.load(whole / "agents.npz") as file:
         best = file["best_episode"]
@@ -182,7 +184,7 @@ def test_the_controller_on_disk_acts_like_the_networks_in_memory(whole):
         (lambda f: (f / "training.json").write_text("[]"), "not written by cosmo"),
         (
             lambda f: (f / "training.json").write_text('{"format": 99, "version": "9.0"}'),
-            "format 99, written by cosmo 9.0; this version reads format 1",
+            "format 99, written by cosmo 9.0; this version reads format 2",
         ),
     ],
 )
@@ -222,13 +224,15 @@ def test_what_a_kill_left_half_written_is_no_obstacle(tmp_path):
 
 def test_an_unknown_seed_gets_an_agent_of_its_load(whole):
     controller = load_controller(whole)
+    rate = load("paper").workload.rate
     mixed = replace(
-        controller,
-        scenarios=(load("paper", ["workload.arrivals=deterministic"]), load("paper")),
+        controller, runs=(TrainedRun(0, rate, squared_variation=0.0), TrainedRun(1, rate, 1.0))
     )
-    assert mixed.run_of(7, load("paper")) == 1
-    assert mixed.run_of(0, load("paper")) == 0
-    assert mixed.run_of(7, load("paper", ["workload.rate=99"])) == 0
+    assert mixed.run_of(7, site(load("paper"))) == 1
+    assert mixed.run_of(0, site(load("paper"))) == 0
+    assert mixed.run_of(7, site(load("paper", ["workload.rate=99"]))) == 0
+    deterministic = load("paper", ["workload.arrivals=deterministic"])
+    assert mixed.run_of(7, site(deterministic)) == 0
 
 
 def test_a_training_is_not_shortened_or_gone_on_with_by_another_version(whole, monkeypatch):
@@ -240,7 +244,7 @@ def test_a_training_is_not_shortened_or_gone_on_with_by_another_version(whole, m
 
 
 def test_a_trained_method_can_be_the_other_side_of_an_environment(whole):
-    env = UpdateEnv(load_controller(whole).scenarios[0], dispatcher=f"cosmo:checkpoint={whole}")
+    env = UpdateEnv(trained_on(load_controller(whole))[0], dispatcher=f"cosmo:checkpoint={whole}")
     env.reset(seed=1)
     over, steps = False, 0
     while not over:

@@ -8,21 +8,22 @@ import numpy as np
 import pytest
 from short import short_config, short_runs
 
-from cosmo import InputError, load, play
-from cosmo.control.learned import Learned, LearnedDispatcher, LearnedUpdater
-from cosmo.control.networks import encode, encoder_shapes
+from cosmo import InputError, SnStates, load, play
 from cosmo.learn import en_agent, sn_agent
 from cosmo.learn import trainer as trainer_module
-from cosmo.learn.config import config_with
 from cosmo.learn.coordinator import Intervals
 from cosmo.learn.rollout import Rollout
+from cosmo.learn.run import Run
 from cosmo.learn.stack import Layout
-from cosmo.learn.trainer import Run, Trainer
+from cosmo.learn.trainer import Trainer
 from cosmo.measure import task_utility
+from cosmo.policy.learned import Learned, LearnedDispatcher, LearnedUpdater
+from cosmo.policy.networks import encode, encoder_shapes
 from cosmo.seeds import Purpose, stream
 from cosmo.workload import episode
 from cosmo.world import Worlds
 from cosmo.world.records import FP
+from observations import site
 
 
 def _trained(runs, episodes=3):
@@ -34,7 +35,7 @@ def _trained(runs, episodes=3):
 
 def test_same_seed_same_weights_bit_for_bit_in_another_process():
     code = (
-        "import sys, hashlib; sys.path.insert(0, 'tests/learn')\n"
+        "import sys, hashlib; sys.path[:0] = ['tests', 'tests/learn']\n"
         "from test_trainer import _trained, short_runs\n"
         "t = _trained(short_runs(4, 5), 2)\n"
         "all = [t.en.parameters, t.sn.parameters, t.encoder]\n"
@@ -68,7 +69,9 @@ def test_each_run_makes_one_update_for_so_many_transitions():
     assert (trainer.en.updates == trainer.en.replay.written // en.update_every).all()
     assert (trainer.sn.updates == trainer.sn.replay.written // sn.update_every).all()
     assert (trainer.en_steps >= trainer.en.replay.written).all()
-    assert (trainer.sn_steps == trainer.sn.replay.written).all()
+    # R21: a decision on an episode's very end is a step without a transition.
+    ends = trainer.sn_steps - trainer.sn.replay.written
+    assert ((ends >= 0) & (ends <= trainer.episode)).all()
 
 
 def test_the_encoder_is_frozen_and_the_agents_are_not():
@@ -111,12 +114,12 @@ def test_every_utility_is_counted_once_in_exactly_one_interval():
         outcome = rollout.worlds.outcome(run)
         scenario = trainer.runs[run].scenario
         gained = task_utility(scenario, outcome)
+        count = int(done.count[run])
         assert done.reward[run].sum() == pytest.approx(
-            gained.sum() - cost_weight * outcome.updates, rel=1e-9
+            gained.sum() - cost_weight * (done.action[run, :count] < 9).sum(), rel=1e-9
         )
         assert (done.pending[run] == 0).all()
         # Interval by interval, from the decision times alone.
-        count = int(done.count[run])
         starts = done.start_ms[run, :count]
         which = np.searchsorted(starts, outcome.decided_ms, side="right") - 1
         sums = np.bincount(which, weights=gained, minlength=count)
@@ -126,11 +129,31 @@ def test_every_utility_is_counted_once_in_exactly_one_interval():
         assert trainer.sn.replay.written[run] == count
 
 
+def test_a_decision_on_the_very_end_may_send_but_has_no_transition():
+    """R21: every 50 ms in 1500 ms, 31 decisions; the last one's update is in nobody's reward."""
+    config = short_config(1, "sn.intervals_ms=[50.0]", "sn.may_skip=false")
+    trainer, rollout = _episode(short_runs(0, rate=600), config)
+    outcome, done = rollout.worlds.outcome(0), rollout.intervals
+    assert (outcome.updates, outcome.update_decisions) == (31, 31)
+    assert int(done.count[0]) == trainer.sn.replay.written[0] == 30
+    np.testing.assert_array_equal(done.start_ms[0, :30], 50.0 * np.arange(30))
+    gained = task_utility(trainer.runs[0].scenario, outcome)
+    assert done.reward[0].sum() == pytest.approx(gained.sum() - 4.0 * 30, rel=1e-9)
+    rows = trainer.sn.replay._rows[0, :30]
+    assert rows[:, sn_agent.TERMINAL].tolist() == [0.0] * 29 + [1.0]
+    assert not rows[29, -11:].any()  # terminal: nothing is seen after it
+    # The channel is swamped; tasks that are decided after the end are the last interval's.
+    late = outcome.decided_ms >= 1500.0
+    assert late.any()
+    assert (rollout.notes.interval[0, : len(late)][late] == 29).all()
+
+
 def test_transitions_hold_what_the_agents_saw_did_and_got():
-    """Replayed with the controllers of `cosmo.control`, which share no compiled code."""
+    """Replayed with the controllers of `cosmo.policy`, which share no compiled code."""
     trainer, rollout = _episode(short_runs(0, 1, rate=250), short_config())
     scenario, agents = trainer.runs[0].scenario, trainer.agents()
-    dispatcher, updater = LearnedDispatcher(scenario, agents), LearnedUpdater(scenario, agents)
+    where = site(scenario, 2)
+    dispatcher, updater = LearnedDispatcher(where, agents), LearnedUpdater(where, agents)
     worlds = Worlds(scenario, rollout.worlds.episodes, status_dimensions=2)
     turn, decided = worlds.advance(), np.zeros(2, np.int64)
     while not turn.over:
@@ -141,10 +164,11 @@ def test_transitions_hold_what_the_agents_saw_did_and_got():
             np.testing.assert_allclose(rows[:, :10], local, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(rows[:, 10:15], remote, rtol=1e-4, atol=1e-5)
             told = rows[:, 15:]
-            feasible = turn.truth.feasible
+            truth = worlds.truth()
+            feasible = truth.feasible
             np.testing.assert_array_equal(told[:, en_agent.ACCEPT_LABEL], feasible.any(axis=1))
             for row in np.flatnonzero(feasible.any(axis=1)):
-                best = min(np.flatnonzero(feasible[row]), key=lambda r: turn.truth.delay_ms[row, r])
+                best = min(np.flatnonzero(feasible[row]), key=lambda r: truth.delay_ms[row, r])
                 assert told[row, en_agent.ROUTE_LABEL] == best
             worlds.answer(action=told[:, en_agent.ACTION].astype(np.int64))
         if len(nodes):
@@ -155,7 +179,8 @@ def test_transitions_hold_what_the_agents_saw_did_and_got():
             np.testing.assert_allclose(intervals.seen[place], seen, rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(intervals.before[place], before, rtol=1e-4, atol=1e-5)
             send, interval_ms = agents.sn_answer(intervals.action[place])
-            worlds.answer(send=send, interval_ms=interval_ms)
+            told = updater.encode(nodes.states)
+            worlds.answer(send=send, interval_ms=interval_ms, numbers=told)
             decided[nodes.world] += 1
         turn = worlds.advance()
     for run in range(2):
@@ -168,7 +193,7 @@ def test_transitions_hold_what_the_agents_saw_did_and_got():
     "settings", [(), ("en.hierarchical=false",), ("en.with_age=true", "encoder.semantic=false")]
 )
 def test_training_and_a_node_with_numpy_alone_decide_alike(settings):
-    """Greedy episodes by the compiled networks and by `cosmo.control`, hidden state included."""
+    """Greedy episodes by the compiled networks and by `cosmo.policy`, hidden state included."""
     trainer, rollout = _episode(
         short_runs(3, 4, rate=250), short_config(3, *settings), explore=False
     )
@@ -186,7 +211,9 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
     trainer = Trainer(short_runs(0, rate=300), short_config(3, "encoder.semantic=false"))
     trainer.en.parameters = 3.0 * trainer.en.parameters  # large enough for the SN's state to matter
     shaped, plain = (
-        _played(trainer, config_with(trainer.config, [f"sn.stale_loss_weight={weight}"]))
+        _played(
+            trainer, short_config(3, "encoder.semantic=false", f"sn.stale_loss_weight={weight}")
+        )
         for weight in (0.5, 0.0)
     )
     difference = plain.intervals.reward - shaped.intervals.reward
@@ -194,7 +221,8 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
     assert difference.max() > 0
     # By hand, from a replay of the same decisions.
     scenario, agents = trainer.runs[0].scenario, trainer.agents()
-    dispatcher = LearnedDispatcher(scenario, agents)
+    dispatcher = LearnedDispatcher(site(scenario), agents)
+    updater = LearnedUpdater(site(scenario), agents)
     worlds = Worlds(scenario, shaped.worlds.episodes, status_dimensions=4)
     turn, lost, n = worlds.advance(), np.zeros_like(difference), 0
     while not turn.over:
@@ -202,8 +230,9 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
         if len(tasks):
             local, remote = dispatcher.observe_inputs(tasks)
             stale = agents.en_actions(tasks.world, local, remote)
-            now = tasks.time_ms[:, None]
-            fresh = replace(tasks, sn_state=turn.truth.sn_state, sn_source_ms=now)
+            now, state = tasks.time_ms, worlds.truth().sn_state[:, 0]
+            told = updater.encode(SnStates(tasks.world, np.zeros(1, np.int64), now, state))
+            fresh = replace(tasks, status=told[:, None], status_ms=now[:, None])
             values = agents.en_values(tasks.world, *dispatcher.observe_inputs(fresh))
             interval = shaped.notes.interval[0, tasks.task]
             lost[0, interval] += 80.0 * (values.max() - values[0, stale[0]])
@@ -211,7 +240,8 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
             worlds.answer(action=row[:, 17 + en_agent.ACTION].astype(np.int64))
         if len(turn.update):
             send, interval_ms = agents.sn_answer(shaped.intervals.action[0, n : n + 1])
-            worlds.answer(send=send, interval_ms=interval_ms)
+            told = updater.encode(turn.update.states)
+            worlds.answer(send=send, interval_ms=interval_ms, numbers=told)
             n += 1
         turn = worlds.advance()
     np.testing.assert_allclose(difference, 0.5 * lost, atol=2e-2)

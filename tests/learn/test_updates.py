@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from cosmo.control import networks
 from cosmo.learn import en_agent, sn_agent
 from cosmo.learn.config import load_config
 from cosmo.learn.learner import Learner, Steps
 from cosmo.learn.replay import Replay, SequenceReplay
 from cosmo.learn.stack import Layout
+from cosmo.policy import networks
 
 CONFIG = load_config()
 EN = Layout(networks.shapes(10, 5, 2, True, 32, 64))

@@ -83,6 +83,9 @@ def test_every_metric_by_hand():
         0.0,
     ]
     assert got["utility_per_task"] == pytest.approx(sum(gained) / 7)
+    # R32: of all tasks, as its updates are; λ_s is 4 a unit, of which there are 7.
+    warm_up = -400 - 0.2 * 0.15 * 800
+    assert got["net_utility_per_task"] == pytest.approx((warm_up + sum(gained) - 4.0 * 7.0) / 8)
 
 
 def test_quota_turns_needless_rejections_into_justified_ones_but_only_so_many():

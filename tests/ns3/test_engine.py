@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosmo import load, method, simulate
-from cosmo.control import evaluate, load_controller
+from cosmo import evaluate, load, load_controller, method, simulate
+from cosmo.control.evaluate import trained_on
 from cosmo.engine import worlds as start
 from cosmo.learn import session
 from cosmo.measure import task_utility
+from cosmo.node import REFUSED
 from cosmo.ns3 import Ns3Worlds
 from cosmo.ns3.calibrate import calibrate, channel_delays
 from cosmo.ns3.library import library
@@ -44,6 +45,7 @@ def _random_play(worlds, seed, hold=""):
             worlds.answer(
                 send=[bool(random[w].random() < 0.5) for w in nodes.world],
                 interval_ms=[float(random[w].uniform(5.0, 60.0)) for w in nodes.world],
+                numbers=nodes.sn_state[:, :4],
             )
         turn = worlds.advance(hold if held else "")
     return [worlds.outcome(world) for world in range(len(worlds))]
@@ -149,6 +151,34 @@ def test_what_the_air_loses_has_no_decision():
     assert (task_utility(scenario, outcome)[lost] == 0).all()
 
 
+def test_refusals_travel_on_ns3_too():
+    """R27: a notice takes two hops of 1 ms and the time of its packet, headers included."""
+    scenario = load("paper", [*ON_NS3, "workload.rate=320", "sn.queue_capacity=2"])
+    worlds = Ns3Worlds(scenario, [episode(scenario, 0, 0)])
+    heard, turn = {}, worlds.advance()
+    while True:
+        told = turn.feedback
+        heard |= dict(
+            zip(told.task.tolist(), zip(told.fate, told.time_ms, strict=True), strict=True)
+        )
+        if turn.over:
+            break
+        worlds.answer(action=np.ones(len(turn.dispatch), int))
+        turn = worlds.advance()
+    outcome = worlds.outcome(0)
+    decided = np.flatnonzero(outcome.outcome != UNDECIDED)
+    assert sorted(heard) == decided.tolist()
+    fate, time_ms = (np.array(column) for column in zip(*(heard[k] for k in decided), strict=True))
+    refused = outcome.refused[decided]
+    assert refused.sum() > 20
+    np.testing.assert_array_equal(fate == REFUSED, refused)
+    late = time_ms - outcome.finished_ms[decided]
+    assert (late[~refused] == 0).all()
+    alone = 2.0 + 2 * (64 + 30) / 24000  # behind a result it waits for that to leave
+    assert late[refused].min() == pytest.approx(alone, abs=1e-3)
+    assert late[refused].max() < alone + 1.0
+
+
 def test_a_ue_out_of_range_uploads_nothing():
     """R7 is imposed on ns-3 too, whose radio would reach much farther."""
     away = ["mobility.distances_m=[5.2, 100, 6.8, 5.2]", "mobility.speed_m_per_s=0"]
@@ -158,18 +188,18 @@ def test_a_ue_out_of_range_uploads_nothing():
 
 
 def test_training_and_evaluation_on_ns3(tmp_path):
-    from cosmo.learn.config import config_with, load_config
-    from cosmo.learn.trainer import Run
+    from cosmo.learn.config import load_config
+    from cosmo.learn.run import Run
 
     settings = ["episodes=1", "encoder.collection_episodes=3", "encoder.epochs=2"]
     scenario = load("paper", ON_NS3)
     runs = [Run(scenario, seed) for seed in (0, 1)]
-    session.train(tmp_path, "cosmo", runs, config_with(load_config(), settings))
+    session.train(tmp_path, "cosmo", runs, load_config("paper", settings))
     controller = load_controller(tmp_path)
-    assert controller.scenarios[0].engine == "ns3"
+    assert trained_on(controller)[0].engine == "ns3"
     found = evaluate(controller, 2)
     assert [len(each.outcomes) for each in found] == [2, 2]
-    embedded = [changed(each, ["engine=embedded"]) for each in controller.scenarios]
+    embedded = [changed(each, ["engine=embedded"]) for each in trained_on(controller)]
     there = evaluate(controller, 2, embedded)
     for one, other in zip(found, there, strict=True):
         assert one.outcomes[0].tasks.time_ms.tolist() == other.outcomes[0].tasks.time_ms.tolist()

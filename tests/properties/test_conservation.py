@@ -24,15 +24,22 @@ def _within(states, slots, storage):
     assert (free <= storage + 1e-6).all()
 
 
+def _forward(before, sources):
+    """What is held, [node] when it was made, only gets newer."""
+    assert not (np.isnan(sources) & ~np.isnan(before)).any(), "what was held is gone"
+    assert not (sources < before).any(), "what is held went back in source time"
+    return sources.copy()
+
+
 def _play_and_watch(scenario, episode, salt):
     """Play scrambled decisions; check every observation on the way."""
     en_slots = np.array(per_node(scenario.en.slots, scenario.en.count))
     sn_slots = np.array(per_node(scenario.sn.slots, scenario.sn.count))
     en_storage = np.array(per_node(scenario.en.storage_bytes, scenario.en.count))
     sn_storage = np.array(per_node(scenario.sn.storage_bytes, scenario.sn.count))
-    held = np.full((scenario.en.count, scenario.sn.count), -1.0)
+    held = np.full((scenario.en.count, scenario.sn.count), np.nan)
     acknowledged = held.copy()
-    clock, sent_at = 0.0, set()
+    clock, sent = 0.0, {}
 
     batch = Worlds(scenario, [episode], status_dimensions=2)
     turn = batch.advance()
@@ -41,30 +48,28 @@ def _play_and_watch(scenario, episode, salt):
         if len(see):
             now, en = float(see.time_ms[0]), int(see.en[0])
             _within(see.en_state, en_slots[en], en_storage[en])
-            _within(turn.truth.sn_state[0], sn_slots, sn_storage)
-            sources = see.sn_source_ms[0]
-            assert (sources >= held[en]).all(), "the cache went back in source time"
-            assert set(sources[sources >= 0]) <= sent_at, "the cache holds what nobody sent"
-            assert (sources <= now).all()
-            held[en] = sources
-            np.testing.assert_array_equal(see.age_ms[0], now - np.maximum(sources, 0.0))
+            _within(batch.truth().sn_state[0], sn_slots, sn_storage)
+            sources = see.status_ms[0]
+            assert not (sources > now).any()
+            held[en] = _forward(held[en], sources)
+            for sn, source in enumerate(sources):
+                want = np.zeros(2) if np.isnan(source) else sent[sn, source]
+                np.testing.assert_array_equal(see.status[0, sn], want)
+            np.testing.assert_array_equal(see.age_ms[0], now - np.nan_to_num(sources, nan=0.0))
             assert see.throughput_mbps[0] > 0
             assert see.residual_ms[0] >= 0
             batch.answer(action=(int(see.task[0]) * 2654435761 + salt) % (scenario.sn.count + 2))
         if len(look):
             now, sn = float(look.time_ms[0]), int(look.sn[0])
             _within(look.sn_state, sn_slots[sn], sn_storage[sn])
-            sources = look.acknowledged_source_ms[0]
-            assert (sources >= acknowledged[:, sn]).all()
-            assert (sources >= -1).all()
-            acknowledged[:, sn] = sources
-            assert now < episode.window_ms
+            sources = look.acknowledged_ms[0]
+            acknowledged[:, sn] = _forward(acknowledged[:, sn], sources)
+            assert now <= episode.window_ms
             total = look.recent_success[0] + look.recent_failure[0]
             assert total in (0.0, 1.0)
             send = (round(now * 100) + salt) % 2 == 0
-            if send:
-                sent_at.add(now)
-            batch.answer(send=send, interval_ms=7.0 + sn)
+            sent[sn, now] = numbers = np.array([now, look.sn_state[0, 2]])
+            batch.answer(send=send, interval_ms=7.0 + sn, numbers=numbers)
         assert now >= clock, "time went backwards"
         clock = now
         turn = batch.advance()

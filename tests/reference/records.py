@@ -51,6 +51,8 @@ class Parameters:
     reservation_floor_bytes: float = 50000
     status_dims: int = 4
     ack_bytes: float = 64
+    notice_bytes: float = 64
+    history_ms: float = 500
     undecided_after_ms: float = 5000
     window_ms: float = 10000
 
@@ -97,6 +99,16 @@ class CacheChange:
 
 
 @dataclass
+class Heard:
+    """What an EN hears of a task (R29)."""
+
+    time: float
+    index: int
+    fate: str  # done, refused or given up
+    in_time: bool
+
+
+@dataclass
 class TaskView:
     index: int
     en: int
@@ -114,3 +126,4 @@ class UpdateView:
     now: float
     state: State
     acknowledged: list[Reading]  # over ENs
+    recent: tuple[float, float, float] = (0.0, 0.0, 0.0)  # delay, success, failure (R19)

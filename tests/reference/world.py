@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .records import (
     Background,
     CacheChange,
+    Heard,
     Link,
     Node,
     Parameters,
@@ -184,6 +185,9 @@ class World:
         self.cache = [list(empty) for _ in p.ens]
         self.acknowledged = [[empty[sn]] * len(p.ens) for sn in range(len(p.sns))]
         self.cache_log: list[CacheChange] = []
+        self.heard: list[Heard] = []
+        # Of every SN (time, delay or None if refused, success), as it judges itself (R29).
+        self.ended: list[list[tuple[float, float | None, bool]]] = [[] for _ in p.sns]
         self.results = [Result() for _ in tasks]
         for index, task in enumerate(tasks):
             self.at(task.time, GENERATION, self.on_request, index)
@@ -265,6 +269,7 @@ class World:
             self.at(job.arrival, DELIVERY, self.on_offloaded, action - 1, job)
         elif action == len(self.sns) + 1:
             result.outcome, result.finished = "FN" if any(feasible) else "TN", self.now
+            self.hear(index, "given up")
         else:
             raise ValueError(f"action {action!r} is not a route or a rejection")
 
@@ -279,6 +284,18 @@ class World:
             self.start(server, sn)
         elif job.index is not None:
             self.close(job.index, refused=True)
+            if sn is None:
+                self.hear(job.index, "refused")
+            else:  # R27
+                self.ended[sn].append((self.now, None, False))
+                down = self.down[self.tasks[job.index].en][sn]
+                arrival = down.send(self.now, self.p.notice_bytes)
+                self.at(arrival, DELIVERY, self.hear, job.index, "refused")
+
+    def hear(self, index: int, fate: str) -> None:
+        """An EN learns what became of a task of its own (R29)."""
+        in_time = fate == "done" and self.results[index].outcome == "TP"
+        self.heard.append(Heard(self.now, index, fate, in_time))
 
     def start(self, server: Server, sn: int | None) -> None:
         if server.waiting and len(server.running) < server.node.slots:
@@ -293,10 +310,18 @@ class World:
         if job.index is None:
             return
         if sn is None:
-            self.close(job.index)
+            self.on_result(job.index)
         else:
-            down = self.down[self.tasks[job.index].en][sn]
-            self.at(down.send(self.now, self.p.result_bytes), DELIVERY, self.close, job.index)
+            task = self.tasks[job.index]
+            down = self.down[task.en][sn]
+            idle_return = down.delivered(self.now, self.p.result_bytes, down.rate(self.now))
+            delay = idle_return - task.time
+            self.ended[sn].append((self.now, delay, delay <= task.deadline))
+            self.at(down.send(self.now, self.p.result_bytes), DELIVERY, self.on_result, job.index)
+
+    def on_result(self, index: int) -> None:
+        self.close(index)
+        self.hear(index, "done")
 
     def close(self, index: int, refused: bool = False) -> None:
         task, result = self.tasks[index], self.results[index]
@@ -307,7 +332,7 @@ class World:
         """An SN decides whether to send its state (R14, R21)."""
         assert self.update is not None
         state = self.sns[sn].state(self.now)
-        view = UpdateView(sn, self.now, state, list(self.acknowledged[sn]))
+        view = UpdateView(sn, self.now, state, list(self.acknowledged[sn]), self.recent(sn))
         send, interval = self.update(view)
         if interval <= 0:
             raise ValueError(f"interval {interval!r} must be positive")
@@ -315,8 +340,18 @@ class World:
             for en, pipes in enumerate(self.down):
                 arrival = pipes[sn].send(self.now, self.p.status_bytes)
                 self.at(arrival, DELIVERY, self.on_status, en, sn, self.now, state)
-        if self.now + interval < self.p.window_ms:
+        if self.now + interval <= self.p.window_ms:
             self.at(self.now + interval, SN_DECISION, self.on_update, sn)
+
+    def recent(self, sn: int) -> tuple[float, float, float]:
+        """R19: mean delay, success rate, failure rate of what ended within the history."""
+        since = self.now - self.p.history_ms
+        ended = [entry for entry in self.ended[sn] if entry[0] >= since]
+        if not ended:
+            return 0.0, 0.0, 0.0
+        delays = [delay for _, delay, _ in ended if delay is not None]
+        success = sum(good for *_, good in ended) / len(ended)
+        return sum(delays) / len(delays) if delays else 0.0, success, 1.0 - success
 
     def on_status(self, en: int, sn: int, source_time: float, state: State) -> None:
         held = self.cache[en][sn][0]
@@ -340,6 +375,18 @@ def run(
     background: Sequence[Background] = (),
 ) -> tuple[list[Result], list[CacheChange]]:
     """Run one episode until every task is final; the second value logs the changes of EN caches."""
+    world = whole_run(parameters, tasks, decide, update, background)
+    return world.results, world.cache_log
+
+
+def whole_run(
+    parameters: Parameters,
+    tasks: Sequence[Task],
+    decide: Decide,
+    update: Update | None = None,
+    background: Sequence[Background] = (),
+) -> World:
+    """The same; the world with all that it has noted."""
     world = World(parameters, tasks, decide, update, background)
     world.run()
-    return world.results, world.cache_log
+    return world

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from cosmo import InputError, load, preset_names
-from cosmo.scenario import dump
+from cosmo.scenario import changed, dump
 
 
 def test_presets():
@@ -60,6 +60,14 @@ def test_settings_take_bare_words_lists_and_tables():
     assert scenario.backhaul.up_mbps == ((9.0, 8.0), (7.0, 6.0), (5.0, 4.0))
 
 
+def test_code_sets_values_and_nothing_in_them_is_read():
+    scenario = changed(load("paper"), {"name": "2024", "workload.rate": 90})
+    assert (scenario.name, scenario.workload.rate) == ("2024", 90.0)
+    assert scenario.workload.deadline == load("paper").workload.deadline
+    with pytest.raises(InputError, match=r"workload\.rate = 'fast': must be a valid number"):
+        changed(load("paper"), {"workload.rate": "fast"})
+
+
 @pytest.mark.parametrize(
     ("setting", "line"),
     [
@@ -73,7 +81,7 @@ def test_settings_take_bare_words_lists_and_tables():
         ),
         (
             "workload.arrivals=pois",
-            "workload.arrivals = 'pois': must be 'deterministic', 'poisson' or 'bursty'",
+            "workload.arrivals = 'pois': must be 'deterministic', 'poisson', 'bursty' or 'steps'",
         ),
         ("workload.rat=3", "workload.rat: unknown field, did you mean rate?"),
         ("episode.window_s=10", "episode.window_s: unknown field, did you mean window_ms?"),
@@ -95,6 +103,14 @@ def test_settings_take_bare_words_lists_and_tables():
         (
             "mobility.headings_deg=[1]",
             "mobility.headings_deg = [1.0]: must have 4 entries, as distances_m has",
+        ),
+        (
+            "workload.steps.at=[0.7, 0.4]",
+            "workload.steps.at = [0.7, 0.4]: must be 2 shares of the window, in order of time",
+        ),
+        (
+            "workload.steps.weights=[0,0,0]",
+            "workload.steps.weights = [0.0, 0.0, 0.0]: must not all be 0",
         ),
         ("rate", "--set rate: must look like workload.rate=220"),
         ("workload..rate=1", "--set workload..rate=1: must look like workload.rate=220"),

@@ -198,9 +198,9 @@ def test_closing_the_iterator_stops_all_work(tmp_path):
 def test_a_failing_method_is_reported_with_its_cause_and_can_be_mended(tmp_path):
     mine = tmp_path / "mine.py"
     broken = (
-        "import numpy as np\nfrom cosmo import Method\n"
-        "class Mine(Method):\n    '''Mine.'''\n"
-        "    def dispatcher(self, setting):\n        {line}\n        return self\n"
+        "import numpy as np\nfrom cosmo import Dispatcher, Method\n"
+        "class Mine(Method, Dispatcher):\n    '''Mine.'''\n"
+        "    def dispatcher(self, site):\n        {line}\n        return self\n"
         "    def decide(self, tasks):\n        return np.zeros(len(tasks), int)\n"
     )
     mine.write_text(broken.format(line="raise ZeroDivisionError('of mine')"))
@@ -255,9 +255,9 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
 def test_a_changed_policy_is_played_again(tmp_path):
     mine, folder = tmp_path / "mine.py", tmp_path / "study"
     policy = (
-        "import numpy as np\nfrom cosmo import Method\n"
-        "class Mine(Method):\n    'Mine.'\n"
-        "    def dispatcher(self, setting):\n        return self\n"
+        "import numpy as np\nfrom cosmo import Dispatcher, Method\n"
+        "class Mine(Method, Dispatcher):\n    'Mine.'\n"
+        "    def dispatcher(self, site):\n        return self\n"
         "    def decide(self, tasks):\n        return np.full(len(tasks), {action})\n"
     )
     found = []

@@ -6,6 +6,7 @@ from small import small_plan
 from cosmo import InputError
 from cosmo.study import load_plan, plan_names, reported
 from cosmo.study.units import PlayUnit, TrainUnit
+from cosmo.study.work import units_of
 
 
 def test_presets():
@@ -24,7 +25,7 @@ def test_presets():
 def test_every_point_is_in_exactly_one_unit():
     plan = load_plan("paper")
     found = []
-    for unit in plan.units():
+    for unit in units_of(plan):
         if isinstance(unit, TrainUnit):
             found += [(process, unit.rate, unit.method) for process in unit.arrivals]
         else:
@@ -32,7 +33,7 @@ def test_every_point_is_in_exactly_one_unit():
             found += [(unit.arrivals, rate, unit.method) for rate in unit.rates]
     assert len(found) == len(set(found))
     assert set(found) == {(a, r, m) for _, a, r, m in plan.points()}
-    names = [unit.name for unit in plan.units()]
+    names = [unit.name for unit in units_of(plan)]
     assert len(names) == len(set(names))
 
 
@@ -43,14 +44,14 @@ def test_every_scenario_on_every_engine():
         ("paper", "embedded"),
         ("paper-ns3", "ns3"),
     }
-    trained = [unit for unit in plan.units() if isinstance(unit, TrainUnit)]
+    trained = [unit for unit in units_of(plan) if isinstance(unit, TrainUnit)]
     assert {(unit.scenario.engine, unit.engine) for unit in trained} == {
         ("embedded", "embedded"),
         ("ns3", "ns3"),
     }
     how = {"engine": "embedded", "settings": plan.training.settings}
     plan = small_plan(("cosmo",), engines=["ns3"], training=how)
-    assert {(unit.scenario.engine, unit.engine) for unit in plan.units()} == {("ns3", "embedded")}
+    assert {(unit.scenario.engine, unit.engine) for unit in units_of(plan)} == {("ns3", "embedded")}
     with pytest.raises(InputError, match=r"engines.0 = 'omnet': must be 'embedded' or 'ns3'"):
         small_plan(engines=["omnet"])
 

@@ -164,8 +164,9 @@ def test_the_page_in_a_real_browser(report, browser, tmp_path):
     )
     card = browser.find_element("id", "task").text
     assert "action values: local" in card
-    assert "status z = (" in card
-    assert "believed" in card
+    assert "SN: status (" in card  # the numbers that were sent, and nothing made of them
+    assert "believed" not in card
+    assert "true backlog" in card
     _click(browser, '[data-span="500"]')
     low, high = browser.execute_script(
         "return document.getElementById('chart-viewer').layout.xaxis.range"

@@ -40,6 +40,18 @@ def test_mean_rate_and_dispersion(arrivals):
         assert dispersion == pytest.approx(1.0 + extra, rel=0.15)
 
 
+def test_steps_have_their_shares_of_the_rate_and_the_window():
+    """Weights 1, 0, 4 for 0.4, 0.2 and 0.4 of the time: 150, 0 and 600 of a mean of 300."""
+    settings = ["episode.window_ms=1000000", "workload.arrivals=steps", "workload.rate=300"]
+    settings += ["workload.steps.weights=[1, 0, 4]", "workload.steps.at=[0.4, 0.6]"]
+    times = episode(load("paper", settings), 1, 0).tasks.time_ms
+    counts = np.histogram(times, bins=[0, 4e5, 6e5, 1e6])[0]
+    assert counts[1] == 0
+    assert counts[0] / 400.0 == pytest.approx(150.0, rel=0.02)
+    assert counts[2] / 400.0 == pytest.approx(600.0, rel=0.02)
+    assert (np.diff(times) >= 0).all()
+
+
 def test_modulated_arrivals_start_in_the_long_run_distribution():
     first = [
         len(modulated((0.0, 1000.0), (300.0, 100.0), 20.0, np.random.default_rng(seed))) > 0

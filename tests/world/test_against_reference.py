@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosmo import Worlds, load, method, play
+from cosmo.node import DONE, GIVEN_UP, REFUSED
 from cosmo.workload import episode
-from reference.world import run
+from reference.world import run, whole_run
 from replay import assert_same, reference_parameters, reference_tasks
 from scenarios import worlds
 
@@ -76,7 +77,7 @@ def test_any_world_with_updates_agrees(case, salt, interval):
     """Several nodes, changing rates, background, leaving UEs: tasks, states, caches and ACKs."""
     scenario, world = case
     actions = scenario.sn.count + 2
-    seen_tasks, seen_updates = {}, []
+    seen_tasks, seen_updates, heard = {}, [], []
 
     def decide(index):
         return _scramble(salt, index) % actions
@@ -87,13 +88,18 @@ def test_any_world_with_updates_agrees(case, salt, interval):
     batch = Worlds(scenario, [world], status_dimensions=4)
     turn = batch.advance()
     while not turn.over:
-        see = turn.dispatch
+        see, told = turn.dispatch, turn.feedback
+        heard += zip(
+            told.task.tolist(), told.fate.tolist(), told.in_time.tolist(), told.time_ms.tolist(),
+            strict=True,
+        )  # fmt: skip
         if len(see):
             index = int(see.task[0])
+            truth = batch.truth()
             seen_tasks[index] = (
                 see.time_ms[0], see.en_state[0].copy(), bool(see.local_room[0]),
-                see.sn_source_ms[0].copy(), see.sn_state[0].copy(),
-                turn.truth.delay_ms[0].copy(), turn.truth.feasible[0].copy(),
+                see.status_ms[0].copy(), see.status[0].copy(),
+                truth.delay_ms[0].copy(), truth.feasible[0].copy(),
             )  # fmt: skip
             batch.answer(action=decide(index))
         look = turn.update
@@ -101,9 +107,10 @@ def test_any_world_with_updates_agrees(case, salt, interval):
             send, wait = update(int(look.sn[0]), float(look.time_ms[0]))
             seen_updates.append(
                 (int(look.sn[0]), look.time_ms[0], look.sn_state[0].copy(),
-                 look.acknowledged_source_ms[0].copy(), look.acknowledged_state[0].copy())
+                 look.acknowledged_ms[0].copy(), look.acknowledged[0].copy(),
+                 (look.recent_delay_ms[0], look.recent_success[0], look.recent_failure[0]))
             )  # fmt: skip
-            batch.answer(send=send, interval_ms=wait)
+            batch.answer(send=send, interval_ms=wait, numbers=look.sn_state[:, :4])
         turn = batch.advance()
 
     want_tasks, want_updates = {}, []
@@ -116,31 +123,53 @@ def test_any_world_with_updates_agrees(case, salt, interval):
         want_updates.append(view)
         return update(view.sn, view.now)
 
+    # What is told after the last decision is in the turn that says that all is over.
+    told = turn.feedback
+    heard += zip(
+        told.task.tolist(), told.fate.tolist(), told.in_time.tolist(), told.time_ms.tolist(),
+        strict=True,
+    )  # fmt: skip
+
     tasks, background = reference_tasks(world)
-    results, _ = run(
+    reference = whole_run(
         reference_parameters(scenario, world), tasks, reference_decide, reference_update, background
     )
-    assert_same(batch.outcome(0), results)
+    assert_same(batch.outcome(0), reference.results)
+    fates = {"done": DONE, "refused": REFUSED, "given up": GIVEN_UP}
+    assert [(task, fate, in_time) for task, fate, in_time, _ in heard] == [
+        (want.index, fates[want.fate], want.in_time) for want in reference.heard
+    ]
+    np.testing.assert_allclose(
+        [time for *_, time in heard], [want.time for want in reference.heard], atol=1e-6
+    )
     assert seen_tasks.keys() == want_tasks.keys()
     for index, (now, en_state, room, sources, states, delays, feasible) in seen_tasks.items():
         want = want_tasks[index]
         assert now == pytest.approx(want.now, abs=1e-6)
         assert room == want.local_room
         np.testing.assert_allclose(en_state[:4], want.en_state, atol=1e-3)
-        for (source, values), got_source, got in zip(want.cache, sources, states, strict=True):
-            assert got_source == pytest.approx(-1.0 if source is None else source, abs=1e-6)
-            np.testing.assert_allclose(got[:4], values, atol=1e-3)
+        assert_readings(want.cache, sources, states)
         assert list(feasible) == want.feasible
         deadline = world.tasks.deadline_ms[index]
         for got, exact in zip(delays, want.estimates, strict=True):
             # Beyond the deadline the engine may stop at a lower bound.
             assert got == pytest.approx(exact, abs=1e-6) or deadline < got <= exact + 1e-6
     assert len(seen_updates) == len(want_updates)
-    for (sn, now, state, sources, states), want in zip(seen_updates, want_updates, strict=True):
+    for (sn, now, state, sources, states, recent), want in zip(
+        seen_updates, want_updates, strict=True
+    ):
         assert (sn, now) == (want.sn, pytest.approx(want.now, abs=1e-6))
         np.testing.assert_allclose(state[:4], want.state, atol=1e-3)
-        for (source, values), got_source, got in zip(
-            want.acknowledged, sources, states, strict=True
-        ):
-            assert got_source == pytest.approx(-1.0 if source is None else source, abs=1e-6)
-            np.testing.assert_allclose(got[:4], values, atol=1e-3)
+        assert_readings(want.acknowledged, sources, states)
+        np.testing.assert_allclose(recent, want.recent, atol=1e-6)
+
+
+def assert_readings(wanted, sources, states):
+    """What a status says and when it was made; nothing yet is no time, and zeros (R14, R28)."""
+    for (source, values), got_source, got in zip(wanted, sources, states, strict=True):
+        if source is None:
+            assert np.isnan(got_source)
+            assert not got.any()
+        else:
+            assert got_source == pytest.approx(source, abs=1e-6)
+            np.testing.assert_allclose(got, values, atol=1e-3)

@@ -22,7 +22,7 @@ def _step(worlds, turn, salt):
     if len(turn.dispatch):
         worlds.answer(action=(turn.dispatch.task * 7 + turn.dispatch.world * salt) % 3)
     if len(turn.update):
-        worlds.answer(send=True, interval_ms=np.full(len(turn.update), 9.0))
+        worlds.answer(send=True, interval_ms=9.0, numbers=turn.update.sn_state[:, :4])
     return worlds.advance()
 
 
@@ -53,14 +53,16 @@ def test_two_batches_in_one_process_never_meet():
 
 
 @pytest.mark.parametrize("preset", ["paper", "campus", "fading-backhaul", "shared-sn"])
-def test_a_world_does_not_depend_on_its_batch(preset):
+@pytest.mark.parametrize("name", ["random", "aov-gap"])
+def test_a_world_does_not_depend_on_its_batch(preset, name):
     scenario = load(preset)
     episodes = [episode(scenario, 4, number) for number in range(6)]
-    chosen = method("random")
+    chosen = method(name)
     together = play(scenario, chosen, episodes, seed=4)
     for number, outcome in enumerate(together):
         [alone] = play(scenario, chosen, episodes[number : number + 1], seed=4, numbers=[number])
         assert _digest(alone) == _digest(outcome)
+        assert alone.status == outcome.status
 
 
 def test_same_seed_same_bits_in_another_process():
@@ -101,7 +103,8 @@ def test_a_flooded_world_gets_the_room_it_needs_and_its_neighbour_is_not_disturb
         worlds = Worlds(scenario, episodes, 4)
         turn = worlds.advance()
         while not turn.over:
-            worlds.answer(action=(turn.dispatch.task * 7) % 3, send=True, interval_ms=0.1)
+            worlds.answer(action=(turn.dispatch.task * 7) % 3)
+            worlds.answer(send=True, interval_ms=0.1, numbers=0.0)
             turn = worlds.advance()
         return worlds
 
@@ -116,9 +119,13 @@ def test_bad_answers_are_refused_and_change_nothing():
     scenario = load("paper")
     worlds = Worlds(scenario, [episode(scenario, 0, 0)], status_dimensions=4)
     worlds.advance()
-    for interval in (0.0, -1.0, np.nan, np.inf):
-        worlds.answer(send=True, interval_ms=interval)
-        with pytest.raises(ValueError, match="intervals must be finite and greater than 0"):
+    for interval in (0.0, -1.0, np.nan):
+        worlds.answer(send=True, interval_ms=interval, numbers=0.0)
+        with pytest.raises(ValueError, match="intervals must be greater than 0 ms"):
+            worlds.advance()
+    for number in (np.nan, np.inf):
+        worlds.answer(send=True, interval_ms=5.0, numbers=[[0.0, 0.0, 0.0, number]])
+        with pytest.raises(ValueError, match="a status must carry 4 finite numbers"):
             worlds.advance()
     worlds.answer(send=False, interval_ms=1e6)
     turn = worlds.advance()
@@ -207,20 +214,29 @@ def test_whoever_is_asked_must_answer():
     worlds.advance()
     with pytest.raises(ValueError, match="intervals must be"):
         worlds.advance()
-    worlds.answer(send=False, interval_ms=1e6)
+    worlds.answer(send=True, interval_ms=1e6)
+    with pytest.raises(ValueError, match="a status must carry 4 finite numbers"):
+        worlds.advance()
+    worlds.answer(send=False, interval_ms=1e6)  # nothing is sent, so nothing need be said
     worlds.advance()
     with pytest.raises(ValueError, match="actions must be"):
         worlds.advance()
 
 
-def _random_play(worlds, hold, seed=0):
+def _random_play(worlds, hold, seed=0, carries=2, seen=None):
     """Play to the end with actions that depend on the task alone; returns the outcomes."""
     turn = worlds.advance()
     while not turn.over:
+        if seen is not None:
+            told, heard, look = turn.dispatch, turn.feedback, turn.update
+            seen += [told.status.copy(), told.status_ms.copy(), heard.task.copy()]
+            seen += [heard.time_ms.copy(), look.acknowledged.copy(), look.acknowledged_ms.copy()]
+            seen += [look.recent_delay_ms.copy(), look.recent_success.copy()]
         if len(turn.dispatch):
             worlds.answer(action=(turn.dispatch.task * 7 + seed) % 3)
         if len(turn.update):
-            worlds.answer(send=True, interval_ms=25.0 + turn.update.world)
+            told = turn.update.sn_state[:, -carries:]
+            worlds.answer(send=True, interval_ms=25.0 + turn.update.world, numbers=told)
         if hold == "en" and len(turn.update):
             turn = worlds.advance(hold="en")
         elif hold == "sn" and len(turn.dispatch):
@@ -242,10 +258,10 @@ def test_holding_worlds_back_changes_nothing(hold):
         assert one.updates == other.updates
 
 
-def test_held_rows_stay_and_settled_tasks_add_up():
+def test_held_rows_stay_and_what_is_told_adds_up():
     scenario = load("paper", ["workload.rate=300", "episode.window_ms=2000", "episode.warmup_ms=0"])
     worlds = Worlds(scenario, [episode(scenario, seed, 0) for seed in range(6)], 2)
-    turn, settled, seen = worlds.advance(), 0, 0
+    turn, settled, heard, seen = worlds.advance(), 0, 0, 0
     while True:
         while len(turn.update):  # bring every world to an EN decision
             before = turn.dispatch.world.tolist(), turn.dispatch.time_ms.tolist()
@@ -254,7 +270,8 @@ def test_held_rows_stay_and_settled_tasks_add_up():
             rows = len(before[0])
             assert turn.dispatch.world.tolist()[:rows] == before[0]
             assert turn.dispatch.time_ms.tolist()[:rows] == before[1]
-        settled += len(turn.settled)
+        settled += len(worlds.settled())
+        heard += len(turn.feedback)
         if turn.over:
             break
         assert sorted(turn.dispatch.world) == np.flatnonzero(~worlds.over).tolist()
@@ -262,7 +279,7 @@ def test_held_rows_stay_and_settled_tasks_add_up():
         worlds.answer(action=0)
         turn = worlds.advance()
     total = sum(len(each.tasks) for each in worlds.episodes)
-    assert (seen, settled) == (total, total)
+    assert (seen, settled, heard) == (total, total, total)
 
 
 def test_a_restarted_world_plays_like_a_new_one():
@@ -271,11 +288,15 @@ def test_a_restarted_world_plays_like_a_new_one():
     )
     first, second = ([episode(scenario, seed, n) for seed in range(3)] for n in (0, 1))
     worlds = Worlds(scenario, first, status_dimensions=4)
-    _random_play(worlds, "")
+    _random_play(worlds, "", carries=4)
     for world in (2, 0, 1):
         worlds.restart(world, second[world])
-    again = _random_play(worlds, "")
-    fresh = _random_play(Worlds(scenario, second, status_dimensions=4), "")
+    seen, seen_fresh = [], []
+    again = _random_play(worlds, "", carries=4, seen=seen)
+    batch = Worlds(scenario, second, status_dimensions=4)
+    fresh = _random_play(batch, "", carries=4, seen=seen_fresh)
+    for one, other in zip(seen, seen_fresh, strict=True):
+        np.testing.assert_array_equal(one, other)
     for one, other in zip(again, fresh, strict=True):
         np.testing.assert_array_equal(one.action, other.action)
         np.testing.assert_array_equal(one.outcome, other.outcome)

@@ -58,7 +58,8 @@ class Twin:
         self._links[place, down] = start + wire / rate
         last = min(size, payload) + _HEADERS + _FRAME
         hops = backhaul.hops
-        return start + wire / rate + hops * backhaul.hop_delay_ms + (hops - 1) * last / rate
+        # In the order of the engine's own sum, so that not a bit differs.
+        return start + (wire / rate + hops * backhaul.hop_delay_ms + (hops - 1) * (last / rate))
 
 
 class Inside(Worlds):
@@ -77,14 +78,17 @@ def _play(worlds: Worlds, seed: int) -> tuple[list[Outcome], list[tuple[float, .
     seen: list[tuple[float, ...]] = []
     turn = worlds.advance()
     while not turn.over:
-        tasks, nodes = turn.dispatch, turn.update
+        tasks, nodes, told = turn.dispatch, turn.update, turn.feedback
+        seen += zip(told.world, told.task, told.fate, told.in_time, told.time_ms, strict=True)
+        truth = worlds.truth()
         for row, world in enumerate(tasks.world.tolist()):
-            numbers = turn.truth.delay_ms[row], tasks.sn_state[row].ravel(), tasks.en_state[row]
+            numbers = truth.delay_ms[row], tasks.status[row].ravel(), tasks.en_state[row]
             seen.append((world, *tasks.up_backlog_ms[row], *np.concatenate(numbers)))
         worlds.answer(
             action=[int(random[world].integers(tasks.sns + 2)) for world in tasks.world],
             send=[bool(random[world].random() < 0.7) for world in nodes.world],
             interval_ms=[float(random[world].uniform(1.0, 60.0)) for world in nodes.world],
+            numbers=nodes.sn_state[:, :4],
         )
         turn = worlds.advance()
     return [worlds.outcome(world) for world in range(len(worlds))], sorted(seen)

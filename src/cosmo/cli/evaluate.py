@@ -17,9 +17,11 @@ from cosmo.cli.options import (
     check_run,
     chosen_settings,
 )
-from cosmo.control import Controller, Simulation, load_controller
+from cosmo.control import Simulation
 from cosmo.control import evaluate as play_runs
+from cosmo.control.evaluate import trained_on
 from cosmo.measure import Interval, summary
+from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed, load
 from cosmo.workload import read_trace
 
@@ -94,4 +96,4 @@ def _scenarios(
 ) -> tuple[Scenario, ...]:
     if source is not None:
         return (load(source, settings),) * len(controller.seeds)
-    return tuple(changed(scenario, settings) for scenario in controller.scenarios)
+    return tuple(changed(scenario, settings) for scenario in trained_on(controller))

@@ -11,7 +11,7 @@ from cosmo.cli import streams
 from cosmo.errors import EngineError, InputError
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run a command. Exit codes: 0 done, 1 an engine failed, 2 bad input, 130 interrupted."""
     streams.prepare()
     try:
@@ -19,6 +19,10 @@ def main() -> None:
 
         code = run_command()
         sys.stdout.flush()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "cosmo":
+            raise
+        _fail(f"needs {error.name}; install it with: pip install 'cosmo-edge[lab]'", 2)
     except InputError as error:
         _fail(str(error), 2)
     except EngineError as error:

@@ -5,7 +5,8 @@ from rich.table import Table
 from cosmo.cli.console import print_json, show
 from cosmo.cli.options import JsonOption
 from cosmo.control import METHODS
-from cosmo.control.registry import parameters_of
+from cosmo.policy.registry import parameters_of
+from cosmo.policy.trained import Trained
 
 
 def methods(as_json: JsonOption = False) -> None:
@@ -16,7 +17,7 @@ def methods(as_json: JsonOption = False) -> None:
             "summary": kind.summary(),
             "update_dimensions": kind.carries,
             "deployable": not kind.privileged,
-            "trained": kind.trained,
+            "trained": issubclass(kind, Trained),
             "parameters": {
                 parameter.name: None if parameter.default is parameter.empty else parameter.default
                 for parameter in parameters_of(kind).values()

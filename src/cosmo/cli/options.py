@@ -16,7 +16,7 @@ SetOption = Annotated[
     typer.Option("--set", help="Set a field of the scenario, e.g. workload.rate=220. Repeatable."),
 ]
 ArrivalsOption = Annotated[
-    str | None, typer.Option(help="deterministic, poisson or bursty (workload.arrivals).")
+    str | None, typer.Option(help="deterministic, poisson, bursty or steps (workload.arrivals).")
 ]
 RateOption = Annotated[str | None, typer.Option(help="Tasks/s in each cell (workload.rate).")]
 EngineOption = Annotated[

@@ -22,9 +22,9 @@ from cosmo.cli.options import (
 )
 from cosmo.control import method
 from cosmo.control import simulate as play_episodes
-from cosmo.files import write_table
 from cosmo.measure import task_table
 from cosmo.scenario import Scenario
+from cosmo.tables import write_table
 from cosmo.workload import read_trace
 
 

@@ -27,6 +27,7 @@ WorkersOption = Annotated[
 def list_plans(as_json: JsonOption = False) -> None:
     """The plans that come with the package."""
     from cosmo.study import load_plan, plan_names
+    from cosmo.study.work import units_of
 
     plans = [load_plan(name) for name in plan_names()]
     if as_json:
@@ -35,7 +36,7 @@ def list_plans(as_json: JsonOption = False) -> None:
         return
     table = Table("plan", "what it compares", "units", box=None, pad_edge=False)
     for plan in plans:
-        table.add_row(plan.name, plan.description, str(len(plan.units())))
+        table.add_row(plan.name, plan.description, str(len(units_of(plan))))
     show(table)
 
 

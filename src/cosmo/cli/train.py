@@ -51,7 +51,8 @@ def train(
 ) -> None:
     """Train a method's two agents and keep the best networks of every run."""
     from cosmo.learn import session  # JAX takes seconds to import
-    from cosmo.learn.trainer import Run
+    from cosmo.learn.run import Run
+    from cosmo.policy.learned_methods import learned_method
 
     of_training = [item for item in settings or [] if item.startswith(TRAINING)]
     of_scenario = [item for item in settings or [] if not item.startswith(TRAINING)]
@@ -61,7 +62,7 @@ def train(
     runs = [Run(scenario, seed) for seed in seeds_from(seeds)]
     prepare_engine(scenario)
     load = f"{scenario.workload.arrivals}, {scenario.workload.rate:g} tasks/s"
-    if method_name in session.FOR_ALL_LOADS:
+    if learned_method(method_name).scope == "scenario":
         load = "all loads"
     title = f"{method_name} on {scenario.name} ({load}), {len(runs)} run(s)"
     with only_run(out), _Progress(title, config.episodes) as told:

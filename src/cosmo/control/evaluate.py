@@ -2,15 +2,20 @@
 
 from collections.abc import Sequence
 
-from cosmo.control.controller import Controller
 from cosmo.control.play import play
 from cosmo.control.simulate import ShareDone, Simulation
 from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
-from cosmo.measure import episode_metrics
-from cosmo.scenario import Scenario
+from cosmo.measure import Regret, episode_metrics
+from cosmo.policy.controller import Controller
+from cosmo.scenario import Scenario, scenario_from
 from cosmo.workload import Tasks, episode, from_tasks
 from cosmo.world import Outcome
+
+
+def trained_on(controller: Controller) -> tuple[Scenario, ...]:
+    """The scenario of each run."""
+    return tuple(scenario_from(run["scenario"]) for run in controller.description["runs"])
 
 
 def evaluate(
@@ -25,9 +30,9 @@ def evaluate(
     `scenarios` are what each run is evaluated on, what it was trained on by default; with `tasks`
     given, every episode has these very tasks. Runs play side by side.
     """
-    where = controller.scenarios if scenarios is None else tuple(scenarios)
+    where = trained_on(controller) if scenarios is None else tuple(scenarios)
     for scenario in where:
-        controller.check(scenario)
+        controller.check(scenario.sn.count, f"scenario = {scenario.name!r}")
     shapes = [scenario.model_dump(exclude={"workload"}) for scenario in where]
     if any(shape != shapes[0] for shape in shapes):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
@@ -51,7 +56,9 @@ def evaluate(
     for first in range(0, len(worlds), at_once):
         some = slice(first, first + at_once)
         method = controller.agents.of(rows[some]).at_work()
-        outcomes += play(where[0], method, worlds[some], progress=report)
+        outcomes += play(
+            where[0], method, worlds[some], progress=report, watchers=[Regret(where[0], method)]
+        )
         before += sum(len(world.tasks) for world in worlds[some])
     found = []
     for run, scenario in enumerate(where):

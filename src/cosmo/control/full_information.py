@@ -3,22 +3,28 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.method import Dispatcher, Method, Setting
 from cosmo.measure import best_action
-from cosmo.world import DispatchObservation
+from cosmo.node import Dispatcher, DispatchObservation, Method, Site
+from cosmo.world import Truth
 
 
-class FullInformation(Method):
+class Yardstick(Dispatcher):
+    """Is handed the truth, which only a simulation has; such a method says `privileged`."""
+
+    def decide_knowing(self, tasks: DispatchObservation, truth: Truth) -> NDArray[np.int64]:
+        """An action for each row, from what is true."""
+        raise NotImplementedError
+
+
+class FullInformation(Method, Yardstick):
     """Takes the faster feasible route, else rejects, from the true state (not deployable)."""
 
     privileged = True
 
-    def dispatcher(self, setting: Setting) -> Dispatcher:
+    def dispatcher(self, site: Site) -> Dispatcher:
         """Stateless."""
         return self
 
-    def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
+    def decide_knowing(self, tasks: DispatchObservation, truth: Truth) -> NDArray[np.int64]:
         """The oracle's choice."""
-        if tasks.truth is None:
-            raise ValueError("full-information needs the truth, which only a simulation has")
-        return best_action(tasks.truth)
+        return best_action(truth)

@@ -1,14 +1,30 @@
-"""Methods at work: episodes played to their end."""
+"""The one loop: a method on a batch of worlds, from decision to decision, to the end.
+
+Everything that plays methods goes through here, and whoever wants to look on is a `Watcher`.
+Environments (`cosmo.envs`) turn the loop inside out, as their caller holds it; training of `cosmo`
+has a compiled one (`learn.turn`), which tests hold to this.
+"""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from cosmo.control.guard import ask, checked_actions, checked_update
-from cosmo.control.method import NOTHING, Method, Setting
-from cosmo.control.regret import Regret
+import numpy as np
+
+from cosmo.control.full_information import Yardstick
 from cosmo.engine import worlds as start
+from cosmo.node import NOTHING, Dispatcher, DispatchObservation, Method, UpdateObservation, Updater
+from cosmo.node.guard import (
+    ask,
+    checked_actions,
+    checked_numbers,
+    checked_update,
+    made_dispatcher,
+    made_updater,
+)
+from cosmo.node.observation import Bools, Floats, Ints, SnStates
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import Outcome
+from cosmo.world import Batch, Outcome, Watcher, site_of
 
 _PROGRESS_EVERY = 256  # turns
 
@@ -22,46 +38,86 @@ def play(
     seed: int | Sequence[int] = 0,
     numbers: Sequence[int] | None = None,
     progress: Progress | None = None,
+    watchers: Sequence[Watcher] = (),
 ) -> list[Outcome]:
-    """Play episodes side by side with one method.
+    """Play episodes side by side with one method; what became of each.
 
     `numbers` are the episodes' numbers in their run (0, 1, … by default): together with the seed,
     which may differ from world to world, they determine the method's own random draws.
     """
-    setting = Setting(
-        scenario,
-        [seed] * len(episodes) if isinstance(seed, int) else seed,
-        range(len(episodes)) if numbers is None else numbers,
-        rate=episodes[0].rate / scenario.en.count,
-        window_ms=episodes[0].window_ms,
-    )
+    seeds = [seed] * len(episodes) if isinstance(seed, int) else seed
+    numbers = range(len(episodes)) if numbers is None else numbers
+    streams = list(zip(seeds, numbers, strict=True))
+    site = site_of(scenario, streams, rate=episodes[0].rate / scenario.en.count)
+    dispatcher = made_dispatcher(method, site)
+    updater = None if method.carries == NOTHING else made_updater(method, site)
+    for watcher in watchers:
+        watcher.begins(site, dispatcher, updater)
     worlds = start(scenario, episodes, method.carries)
-    dispatcher = ask(method, method.dispatcher, setting)
-    updater = None if method.carries == NOTHING else ask(method, method.updater, setting)
-    observe = getattr(dispatcher, "observe", None)
-    regret = None if updater is None else Regret.of(method, dispatcher, setting)
-    turns = 0
-    turn = worlds.advance()
+    turn, turns = worlds.advance(), 0
     while not turn.over:
-        if observe is not None and len(turn.settled):
-            ask(method, observe, turn.settled)
+        if len(turn.feedback):
+            ask(method, dispatcher.observe, turn.feedback)
         if len(turn.dispatch):
-            if method.privileged:
-                turn.dispatch.truth = turn.truth
-            if regret is not None:
-                regret.foresee(turn.dispatch, turn.truth)
-            answer = ask(method, dispatcher.decide, turn.dispatch)
-            action = checked_actions(method, answer, len(turn.dispatch), scenario.sn.count)
-            if regret is not None:
-                regret.compare(turn.dispatch, action)
+            for watcher in watchers:
+                watcher.asked(turn.dispatch, worlds.truth)
+            action = dispatched(method, dispatcher, turn.dispatch, worlds)
+            for watcher in watchers:
+                watcher.dispatched(turn.dispatch, action)
             worlds.answer(action=action)
         if updater is not None and len(turn.update):
-            update = ask(method, updater.decide, turn.update)
-            send, interval_ms = checked_update(method, update, len(turn.update))
-            worlds.answer(send=send, interval_ms=interval_ms)
+            send, interval_ms, told = updated(method, updater, turn.update)
+            for watcher in watchers:
+                watcher.updated(turn.update, send, interval_ms)
+            worlds.answer(send=send, interval_ms=interval_ms, numbers=told)
         turn = worlds.advance()
         turns += 1
         if progress is not None and turns % _PROGRESS_EVERY == 0:
             progress(worlds.generated)
     outcomes = [worlds.outcome(world) for world in range(len(worlds))]
-    return outcomes if regret is None else regret.added_to(outcomes)
+    for watcher in watchers:
+        outcomes = watcher.ended(outcomes)
+    return outcomes
+
+
+def dispatched(
+    method: Method,
+    dispatcher: Dispatcher,
+    tasks: DispatchObservation,
+    worlds: Batch,
+    rows: Any = slice(None),
+) -> Ints:
+    """[row] what a dispatcher decides, checked; a yardstick is handed the truth.
+
+    `rows` says which of the pending decisions these are.
+    """
+    if isinstance(dispatcher, Yardstick):
+        return dispatcher.decide_knowing(tasks, worlds.truth().rows(rows))
+    answer = ask(method, dispatcher.decide, tasks)
+    return checked_actions(method, answer, len(tasks), tasks.sns)
+
+
+def updated(
+    method: Method, updater: Updater, nodes: UpdateObservation
+) -> tuple[Bools, Floats, Floats]:
+    """[row] whether to send and when to decide again, [row, d] what is sent, checked."""
+    send, interval_ms = checked_update(method, ask(method, updater.decide, nodes), len(nodes))
+    return send, interval_ms, encoded(method, updater, nodes.states, send, method.carries)
+
+
+def encoded(
+    method: Method, updater: Updater, states: SnStates, send: Bools, carries: int
+) -> Floats:
+    """[row, d] the numbers of those that send; zeros for the others."""
+    told = np.zeros((len(states), carries))
+    if send.all():
+        sending = states
+    elif send.any():
+        sending = SnStates(
+            states.world[send], states.sn[send], states.time_ms[send], states.state[send]
+        )
+    else:
+        return told
+    answer = ask(method, updater.encode, sending)
+    told[send] = checked_numbers(method, answer, len(sending), carries)
+    return told

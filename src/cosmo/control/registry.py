@@ -1,165 +1,18 @@
-"""Methods by name: `all-local`, `periodic:interval_ms=37`, `my_policies.py:MyMethod`."""
+"""All methods that a laboratory can play: the deployable ones, and the yardstick."""
 
-import importlib
-import importlib.util
-import inspect
-import re
-import sys
-from pathlib import Path
-from typing import Any, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
-
-from cosmo.control.chance import Random
-from cosmo.control.controller import Cosmo, CosmoFlat, CosmoNext
-from cosmo.control.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.control.full_information import FullInformation
-from cosmo.control.method import Method
-from cosmo.control.status_methods import (
-    AdmissionControl,
-    AociOnline,
-    AoiThreshold,
-    AovGap,
-    Never,
-    Periodic,
-    Prequal,
-    PricedBooks,
-    SelfTracking,
-    by_capacity,
-)
-from cosmo.errors import InputError
+from cosmo.node import Method
+from cosmo.policy import registry
+from cosmo.policy.trained import Trained
 
-METHODS: dict[str, type[Method]] = {
-    "all-local": AllLocal,
-    "all-offload": AllOffload,
-    "local-until-full": LocalUntilFull,
-    "random": Random,
-    "never": Never,
-    "periodic": Periodic,
-    "aoi-threshold": AoiThreshold,
-    "aov-gap": AovGap,
-    "aoci-online": AociOnline,
-    "aoi-threshold/capacity": by_capacity(AoiThreshold),
-    "aov-gap/capacity": by_capacity(AovGap),
-    "aoci-online/capacity": by_capacity(AociOnline),
-    "prequal": Prequal,
-    "admission-control": AdmissionControl,
-    "self-tracking": SelfTracking,
-    "priced-books": PricedBooks,
-    "full-information": FullInformation,
-    "cosmo": Cosmo,
-    "cosmo-flat": CosmoFlat,
-    "cosmo-next": CosmoNext,
-}
+METHODS: dict[str, type[Method]] = {**registry.METHODS, "full-information": FullInformation}
 
 # All that can be played without training first.
-BASELINES = tuple(name for name, kind in METHODS.items() if not kind.trained)
-
-# The paper's own opponents, in its order.
-PAPER_BASELINES = (
-    "all-local",
-    "all-offload",
-    "local-until-full",
-    "aoi-threshold",
-    "aov-gap",
-    "aoci-online",
-)
-
-# Methods that other packages of this house bring along, loaded when they are asked for.
-_ELSEWHERE = {"sb3": ("cosmo.envs.outside", "Sb3"), "onnx": ("cosmo.envs.outside", "Onnx")}
-
-_PERIODIC = re.compile(r"periodic-(\d+(?:\.\d+)?)")  # periodic-37 is periodic:interval_ms=37
+BASELINES = tuple(name for name, kind in METHODS.items() if not issubclass(kind, Trained))
 
 
 def method(spec: str) -> Method:
-    """A method from its name or `file.py:Class`, with parameters as `:name=value,name=value`."""
-    kind, parameters = _resolve(spec)
-    arguments = _arguments(spec, kind, parameters)
-    try:
-        return kind(**arguments)
-    except InputError as error:
-        raise InputError(f"method = {spec!r}: {error}") from None
-
-
-def parameters_of(kind: type[Method]) -> dict[str, inspect.Parameter]:
-    """What can be set about a method."""
-    if kind.__init__ is object.__init__:
-        return {}
-    found = dict(inspect.signature(kind).parameters)
-    return {
-        name: parameter
-        for name, parameter in found.items()
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    }
-
-
-def _resolve(spec: str) -> tuple[type[Method], str]:
-    short = _PERIODIC.fullmatch(spec)
-    if short:
-        spec = f"periodic:interval_ms={short[1]}"
-    name, _, rest = spec.partition(":")
-    if name in METHODS:
-        return METHODS[name], rest
-    if name in _ELSEWHERE:
-        module, kind_name = _ELSEWHERE[name]
-        kind: type[Method] = getattr(importlib.import_module(module), kind_name)
-        file, comma, others = rest.partition(",")
-        return kind, f"file={file}{comma}{others}"
-    if name.endswith(".py"):
-        class_name, _, parameters = rest.partition(":")
-        return _from_file(spec, Path(name), class_name), parameters
-    known = ", ".join(METHODS)
-    raise InputError(
-        f"method = {spec!r}: unknown; must be one of {known}, file.py:Class,"
-        " sb3:model.zip or onnx:policy.onnx"
-    )
-
-
-def _from_file(spec: str, path: Path, class_name: str) -> type[Method]:
-    if not path.is_file():
-        raise InputError(f"method = {spec!r}: there is no file '{path}'")
-    module_spec = importlib.util.spec_from_file_location(f"cosmo_user_{path.stem}", path)
-    assert module_spec is not None
-    assert module_spec.loader is not None
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[module_spec.name] = module
-    try:
-        module_spec.loader.exec_module(module)
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"method = {spec!r}: '{path}' fails on import ({text})") from error
-    classes = [
-        name
-        for name, value in vars(module).items()
-        if isinstance(value, type)
-        and issubclass(value, Method)
-        and value.__module__ == module.__name__
-    ]
-    if class_name not in classes:
-        found = ", ".join(classes) or "none"
-        raise InputError(f"method = {spec!r}: no such Method in '{path}' (found: {found})")
-    kind: type[Method] = getattr(module, class_name)
-    return kind
-
-
-def _arguments(spec: str, kind: type[Method], text: str) -> dict[str, Any]:
-    allowed = parameters_of(kind)
-    hints = get_type_hints(kind.__init__, include_extras=True) if allowed else {}
-    arguments: dict[str, Any] = {}
-    for item in filter(None, text.split(",")):
-        name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals:
-            raise InputError(f"method = {spec!r}: parameter {item!r} must look like name=value")
-        if name not in allowed:
-            choice = ", ".join(allowed) or "none"
-            raise InputError(f"method = {spec!r}: unknown parameter {name} (allowed: {choice})")
-        try:
-            arguments[name] = TypeAdapter(hints.get(name, str)).validate_python(value)
-        except ValidationError as error:
-            reason = error.errors()[0]["msg"].replace("Input should be", "must be")
-            raise InputError(f"method = {spec!r}: {name} = {value!r}: {reason}") from None
-    for name, parameter in allowed.items():
-        if parameter.default is parameter.empty and name not in arguments:
-            hint = f"; train one: cosmo train --method {spec} --out DIR" if kind.trained else ""
-            raise InputError(f"method = {spec!r}: parameter {name} is missing{hint}")
-    return arguments
+    """A method by name, `file.py:Class`, `onnx:policy.onnx` or `sb3:model.zip`, with parameters as
+    `:name=value,name=value`; InputError in one line if there is none.
+    """
+    return registry.method(spec, METHODS)

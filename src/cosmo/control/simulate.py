@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cosmo.control.method import Method
 from cosmo.control.play import play
 from cosmo.engine import worlds_at_once
-from cosmo.measure import Interval, episode_metrics, summary
+from cosmo.measure import Interval, Regret, episode_metrics, summary
+from cosmo.node import Method
 from cosmo.scenario import Scenario
 from cosmo.workload import Tasks, episode, from_tasks
 from cosmo.world import Outcome
@@ -68,7 +68,9 @@ def simulate_runs(
                 share_done((done + size * generated / max(total, 1)) / len(worlds))
 
         own_seeds, numbers = [seed for seed, _ in here], [number for _, number in here]
-        outcomes += play(scenario, method, batch, own_seeds, numbers, report)
+        outcomes += play(
+            scenario, method, batch, own_seeds, numbers, report, [Regret(scenario, method)]
+        )
     if share_done is not None:
         share_done(1.0)
     metrics = [episode_metrics(scenario, outcome, method.carries) for outcome in outcomes]

@@ -15,10 +15,10 @@ except ImportError as error:  # pragma: no cover
     ) from None
 
 from cosmo.envs.aec import ORACLE, CosmoAEC, aec
-from cosmo.envs.outside import from_callable
 from cosmo.envs.single import DispatchEnv, UpdateEnv
 from cosmo.envs.vector import DispatchVectorEnv, UpdateVectorEnv
-from cosmo.envs.views import EnView, SnView
+from cosmo.policy.outside import from_callable
+from cosmo.policy.views import EnView, SnView
 
 for _name, _kind in (("cosmo/Dispatch-v0", "Dispatch"), ("cosmo/Update-v0", "Update")):
     if _name not in gymnasium.registry:

@@ -19,19 +19,19 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from pettingzoo import AECEnv
 
-from cosmo.control import RAW
 from cosmo.engine import worlds as start
 from cosmo.envs.ledger import Ledger
-from cosmo.envs.views import LIMIT, EnView, SnView
+from cosmo.envs.spaces import space_of
 from cosmo.errors import InputError
+from cosmo.measure import OUTCOME_NAMES
+from cosmo.node import RAW, Updater
+from cosmo.policy.outside import INTERVALS_MS, check_raw
+from cosmo.policy.views import LIMIT, EnView, SnView
 from cosmo.scenario import Scenario
 from cosmo.scenario import load as load_scenario
 from cosmo.workload import episode
-from cosmo.world import Decisions
-from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
+from cosmo.world import Decisions, site_of
 
-INTERVALS_MS = (20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 100.0, 200.0)  # the paper's
-OUTCOMES = {TP: "TP", FP: "FP", TN: "TN", FN: "FN", UNDECIDED: "undecided"}
 ORACLE = "oracle_for_training_only"
 
 
@@ -64,10 +64,11 @@ def aec(
     pad: bool = True,
     reward_scale: float = 1.0,
 ) -> "CosmoAEC":
-    """The environment; `dimensions` is how many numbers a status message is charged for.
+    """The environment; a status carries the SN's raw state (`dimensions` 4), or there is none (0).
 
     Rewards are utilities divided by `reward_scale`.
     """
+    check_raw("aec", dimensions)
     if not reward_scale > 0:
         raise InputError(f"reward_scale = {reward_scale}: must be greater than 0")
     made = scenario_of(scenario, arrivals, rate, settings, engine)
@@ -100,12 +101,14 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         # Where status carries nothing, SNs have nothing to decide.
         sns = [f"sn_{sn}" for sn in range(scenario.sn.count if dimensions else 0)]
         self.possible_agents = [*ens, *sns]
-        self._en_view, self._sn_view = EnView(scenario), SnView(scenario)
+        site = site_of(scenario)
+        self._en_view, self._sn_view = EnView(site), SnView(site)
+        self._encode = Updater().encode  # raw
         views = {agent: self._en_view if agent in ens else self._sn_view for agent in [*ens, *sns]}
         size = max(len(view.names) for view in views.values())
         shared = Box(-LIMIT, LIMIT, (size,), dtype=np.float32)
         self.observation_spaces = {
-            agent: shared if pad else view.space for agent, view in views.items()
+            agent: shared if pad else space_of(view) for agent, view in views.items()
         }
         self.observation_names = {agent: view.names for agent, view in views.items()}
         actions = dict.fromkeys(ens, 2 + scenario.sn.count) | dict.fromkeys(
@@ -173,7 +176,9 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
             send = int(action) < choices
             if send:
                 self.rewards[agent] -= self._ledger.update_price / self._scale
-            self.worlds.answer(send=[send], interval_ms=[self._intervals_ms[int(action) % choices]])
+            interval_ms = self._intervals_ms[int(action) % choices]
+            numbers = self._encode(self._turn.update.states)
+            self.worlds.answer(send=[send], interval_ms=[interval_ms], numbers=numbers)
         self._cycles += 1
         self._look(self.worlds.advance())
         self._accumulate_rewards()
@@ -181,10 +186,10 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
     def _look(self, turn: Decisions) -> None:
         """Rewards for what became final, and who is next."""
         self._turn = turn
-        settled = turn.settled
+        settled = self.worlds.settled()
         gained = self._ledger.utilities(settled)
         for row, value in enumerate(gained.tolist()):
-            task, outcome = int(settled.task[row]), OUTCOMES[int(settled.outcome[row])]
+            task, outcome = int(settled.task[row]), OUTCOME_NAMES[int(settled.outcome[row])]
             told = {"task": task, "outcome": outcome, "utility": value,
                     "time_ms": float(settled.time_ms[row])}  # fmt: skip
             for agent in self._earners(task):
@@ -197,9 +202,10 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         if len(turn.dispatch):
             agent, now = f"en_{turn.dispatch.en[0]}", float(turn.dispatch.time_ms[0])
             seen = self._en_view.of(turn.dispatch)[0]
+            truth = self.worlds.truth()
             self.infos[agent][ORACLE] = {
-                "feasible": turn.truth.feasible[0].copy(),
-                "delay_ms": turn.truth.delay_ms[0].copy(),
+                "feasible": truth.feasible[0].copy(),
+                "delay_ms": truth.delay_ms[0].copy(),
             }
             self.infos[agent]["task"] = int(turn.dispatch.task[0])
         else:

@@ -11,15 +11,23 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control import NOTHING, RAW, Method, Setting
-from cosmo.control.guard import checked_actions, checked_update
+from cosmo.control.play import dispatched, encoded, updated
 from cosmo.engine import worlds as start
 from cosmo.envs.ledger import Ledger
-from cosmo.envs.views import EnView, SnView
-from cosmo.errors import InputError
+from cosmo.node import (
+    NOTHING,
+    RAW,
+    DispatchObservation,
+    Method,
+    Site,
+    UpdateObservation,
+    Updater,
+)
+from cosmo.policy.outside import check_raw
+from cosmo.policy.views import EnView, SnView
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
-from cosmo.world import Decisions, DispatchObservation, UpdateObservation
+from cosmo.world import Batch, Decisions, Settled, site_of
 
 Floats = NDArray[np.float32]
 Observation = TypeVar("Observation", DispatchObservation, UpdateObservation)
@@ -74,6 +82,7 @@ class Game:
 
     def __init__(self, scenario: Scenario, method: Method, dimensions: int) -> None:
         self.scenario, self.method, self._dimensions = scenario, method, dimensions
+        self.site = site_of(scenario)
 
     def begin(self, seeds: Sequence[int], numbers: Sequence[int]) -> Floats:
         """All worlds at the start of their episodes; what the agent sees in each."""
@@ -86,18 +95,17 @@ class Game:
         self.worlds = start(self.scenario, episodes, self._dimensions)
         self.ledger = Ledger(self.scenario, episodes, self._dimensions)
         self.opponents = Opponents(self._opponent, len(episodes))
-        self.seen = np.zeros((len(episodes), *self.view.space.shape), np.float32)
+        self.seen = np.zeros((len(episodes), len(self.view.names)), np.float32)
         self.time_ms = np.zeros(len(episodes))
         self._reward = np.zeros(len(episodes))
-        self.final: list[tuple[Any, Any]] = []
+        self.final: list[tuple[Settled, Any]] = []
         self._to_agent(self._advance(""))
         return self.seen
 
-    def _setting(self, generation: int) -> Setting:
-        some = self.worlds.episodes[0]
+    def _site(self, generation: int) -> Site:
         numbers = [number + generation for number in self._numbers]
-        rate = some.rate / self.scenario.en.count
-        return Setting(self.scenario, self._seeds, numbers, rate, some.window_ms)
+        rate = self.worlds.episodes[0].rate / self.scenario.en.count
+        return site_of(self.scenario, list(zip(self._seeds, numbers, strict=True)), rate)
 
     def restart(self, worlds: NDArray[np.int64]) -> None:
         """Worlds that are over go on with the next episodes of their runs."""
@@ -119,14 +127,15 @@ class Game:
 
     def _advance(self, hold: str) -> Decisions:
         if not hold:
-            self._told = 0  # the list of settled tasks starts anew
+            self._told = self._heard = 0  # the lists of what became of tasks start anew
         return self.worlds.advance(hold)
 
-    def _earn(self, turn: Decisions) -> None:
+    def _earn(self) -> None:
         """Rewards of what became final since the last look."""
-        if len(turn.settled) > self._told:
-            news = rows_from(turn.settled, self._told)
-            self._told = len(turn.settled)
+        settled = self.worlds.settled()
+        if len(settled) > self._told:
+            news = rows_from(settled, self._told)
+            self._told = len(settled)
             gained = self.ledger.utilities(news)
             np.add.at(self._reward, news.world, gained)
             self.final.append((news, gained))
@@ -145,13 +154,13 @@ class Game:
     view: Any  # EnView or SnView
     actions: int
     _told = 0  # settled tasks in the turn that have been looked at
+    _heard = 0  # feedback in the turn that has been passed on
 
 
-def rows_from(settled: Any, start: int) -> Any:
-    """Copies of the settled tasks from a row on."""
+def rows_from(told: Any, start: int) -> Any:
+    """Copies of settled tasks, or of feedback, from a row on."""
     return replace(
-        settled,
-        **{field.name: getattr(settled, field.name)[start:].copy() for field in fields(settled)},
+        told, **{field.name: getattr(told, field.name)[start:].copy() for field in fields(told)}
     )
 
 
@@ -161,31 +170,27 @@ class DispatchGame(Game):
     side = "en"
 
     def __init__(self, scenario: Scenario, method: Method) -> None:
-        if method.carries not in (NOTHING, RAW):
-            raise InputError(
-                f"updater: a message of {type(method).__name__} carries {method.carries} numbers,"
-                f" but an EN here sees the SN's whole state ({RAW} numbers)"
-            )
+        check_raw(type(method).__name__, method.carries)
         super().__init__(scenario, method, method.carries)
-        self.view = EnView(scenario)
+        self.view = EnView(self.site)
         self.actions = 2 + scenario.sn.count
         self.sent: Callable[[UpdateObservation, Any, Any], None] | None = None  # hears of updates
 
     def _opponent(self, generation: int) -> Any:
-        return self.method.updater(self._setting(generation))
+        return self.method.updater(self._site(generation))
 
     def _to_agent(self, turn: Decisions) -> None:
         while len(turn.update):
             send = np.zeros(len(turn.update), np.bool_)
             interval_ms = np.ones(len(turn.update))
+            numbers = np.zeros((len(turn.update), self._dimensions))
             for updater, nodes, rows in self.opponents.each(turn.update):
-                answer = updater.decide(nodes)
-                send[rows], interval_ms[rows] = checked_update(self.method, answer, len(nodes))
+                send[rows], interval_ms[rows], numbers[rows] = updated(self.method, updater, nodes)
             if self.sent is not None:
                 self.sent(turn.update, send, interval_ms)
-            self.worlds.answer(send=send, interval_ms=interval_ms)
+            self.worlds.answer(send=send, interval_ms=interval_ms, numbers=numbers)
             turn = self._advance("en")
-        self._earn(turn)
+        self._earn()
         tasks = turn.dispatch
         self.turn = turn
         self.seen[:] = 0.0
@@ -205,24 +210,19 @@ class UpdateGame(Game):
     def __init__(self, scenario: Scenario, method: Method, intervals_ms: Sequence[float]) -> None:
         dimensions = RAW if method.carries == NOTHING else method.carries
         super().__init__(scenario, method, dimensions)
-        self.view = SnView(scenario)
+        self.view = SnView(self.site, dimensions)
         self._intervals_ms = np.array(intervals_ms)
         self.actions = 2 * len(intervals_ms)
 
     def _opponent(self, generation: int) -> Any:
-        return self.method.dispatcher(self._setting(generation))
+        return _Opponent(self.method, self._site(generation))
 
     def _to_agent(self, turn: Decisions) -> None:
         self._tell(turn)
         while len(turn.dispatch):
             action = np.zeros(len(turn.dispatch), np.int64)
-            if self.method.privileged:
-                turn.dispatch.truth = turn.truth
-            for dispatcher, tasks, rows in self.opponents.each(turn.dispatch):
-                answer = dispatcher.decide(tasks)
-                action[rows] = checked_actions(
-                    self.method, answer, len(tasks), self.scenario.sn.count
-                )
+            for opponent, tasks, rows in self.opponents.each(turn.dispatch):
+                action[rows] = opponent.act(tasks, self.worlds, rows)
             self.worlds.answer(action=action)
             turn = self._advance("sn")
             self._tell(turn)
@@ -235,17 +235,37 @@ class UpdateGame(Game):
 
     def _tell(self, turn: Decisions) -> None:
         """Rewards of what became final; dispatchers that learn from outcomes are told of them."""
-        known = len(self.final)
-        self._earn(turn)
-        for news, _ in self.final[known:]:
-            for dispatcher, rows, _ in self.opponents.each(news):
-                observe = getattr(dispatcher, "observe", None)
-                if observe is not None:
-                    observe(rows)
+        self._earn()
+        if len(turn.feedback) > self._heard:
+            news = rows_from(turn.feedback, self._heard)
+            self._heard = len(turn.feedback)
+            for opponent, rows, _ in self.opponents.each(news):
+                opponent.dispatcher.observe(rows)
 
     def _answer(self, action: NDArray[np.int64]) -> None:
         chosen = action[self.turn.update.world]
         choices = len(self._intervals_ms)
         send = chosen < choices
         np.subtract.at(self._reward, self.turn.update.world[send], self.ledger.update_price)
-        self.worlds.answer(send=send, interval_ms=self._intervals_ms[chosen % choices])
+        numbers = np.zeros((len(chosen), self._dimensions))
+        for opponent, nodes, rows in self.opponents.each(self.turn.update):
+            numbers[rows] = opponent.encoded(nodes, send[rows])
+        interval_ms = self._intervals_ms[chosen % choices]
+        self.worlds.answer(send=send, interval_ms=interval_ms, numbers=numbers)
+
+
+class _Opponent:
+    """A method at the ENs, and what a status to them is made of at the SNs."""
+
+    def __init__(self, method: Method, site: Site) -> None:
+        self._method, self.dispatcher = method, method.dispatcher(site)
+        self._updater = Updater() if method.carries == NOTHING else method.updater(site)
+        self._carries = RAW if method.carries == NOTHING else method.carries
+
+    def act(self, tasks: DispatchObservation, worlds: Batch, rows: Any) -> NDArray[np.int64]:
+        """[row] actions."""
+        return dispatched(self._method, self.dispatcher, tasks, worlds, rows)
+
+    def encoded(self, nodes: UpdateObservation, send: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """[row, d] numbers of those that send."""
+        return encoded(self._method, self._updater, nodes.states, send, self._carries)

@@ -8,8 +8,11 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from cosmo.control import method
-from cosmo.envs.aec import INTERVALS_MS, OUTCOMES, scenario_of
+from cosmo.envs.aec import scenario_of
 from cosmo.envs.game import DispatchGame, Game, UpdateGame
+from cosmo.envs.spaces import space_of
+from cosmo.measure import OUTCOME_NAMES
+from cosmo.policy.outside import INTERVALS_MS
 from cosmo.scenario import Scenario
 
 
@@ -20,7 +23,7 @@ class _SideEnv(gymnasium.Env[Any, Any]):
 
     def __init__(self, game: Game, reward_scale: float | None) -> None:
         self.game = game
-        self.observation_space = game.view.space
+        self.observation_space = space_of(game.view)
         self.observation_names = game.view.names
         self.action_space = Discrete(game.actions)
         value = game.scenario.utility.value
@@ -50,7 +53,7 @@ class _SideEnv(gymnasium.Env[Any, Any]):
     def _info(self, before_ms: float) -> dict[str, Any]:
         now = float(self.game.time_ms[0])
         final = [
-            {"task": int(task), "outcome": OUTCOMES[int(outcome)], "utility": float(value)}
+            {"task": int(task), "outcome": OUTCOME_NAMES[int(outcome)], "utility": float(value)}
             for settled, gained in self.game.final
             for task, outcome, value in zip(settled.task, settled.outcome, gained, strict=True)
         ]
@@ -93,7 +96,7 @@ class UpdateEnv(_SideEnv):
         rate: float | None = None,
         settings: Sequence[str] = (),
         engine: str | None = None,
-        dispatcher: str = "aoi-threshold",
+        dispatcher: str = "aoi-threshold/estimate",
         intervals_ms: Sequence[float] = INTERVALS_MS,
         reward_scale: float | None = None,
         render_mode: None = None,

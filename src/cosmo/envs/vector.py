@@ -13,8 +13,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cosmo.control import method
-from cosmo.envs.aec import INTERVALS_MS, scenario_of
+from cosmo.envs.aec import scenario_of
 from cosmo.envs.game import DispatchGame, Game, UpdateGame
+from cosmo.envs.spaces import space_of
+from cosmo.policy.outside import INTERVALS_MS
 from cosmo.scenario import Scenario
 
 
@@ -23,7 +25,7 @@ class _SideVectorEnv(VectorEnv[Any, Any, Any]):
 
     def __init__(self, game: Game, num_envs: int, reward_scale: float | None) -> None:
         self.game, self.num_envs = game, num_envs
-        self.single_observation_space = game.view.space
+        self.single_observation_space = space_of(game.view)
         self.observation_names = game.view.names
         self.single_action_space = Discrete(game.actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -103,7 +105,7 @@ class UpdateVectorEnv(_SideVectorEnv):
         rate: float | None = None,
         settings: Sequence[str] = (),
         engine: str | None = None,
-        dispatcher: str = "aoi-threshold",
+        dispatcher: str = "aoi-threshold/estimate",
         intervals_ms: Sequence[float] = INTERVALS_MS,
         reward_scale: float | None = None,
     ) -> None:

@@ -2,7 +2,7 @@
 
     training.json   what is trained: method, runs, every number of training
     state.npz       where it stands: all that going on needs (networks, optimizers, replays, curves)
-    agents.npz      the best networks of every run so far, for `cosmo.control`
+    agents.npz      the best networks of every run so far, for `cosmo.policy`
     curves.parquet  reward, success, … of every run and episode
 
 Every file is whole or absent. `state.npz` alone decides where a resumed training goes on; the
@@ -18,19 +18,12 @@ import polars
 
 import cosmo
 from cosmo.checksums import sealed_arrays
-from cosmo.control.controller import (
-    AGENTS,
-    DESCRIPTION,
-    FORMAT,
-    read_arrays,
-    read_description,
-)
 from cosmo.errors import InputError
-from cosmo.files import whole_file, write_table
-from cosmo.learn.config import TrainingConfig
-from cosmo.learn.next.config import NextConfig
-from cosmo.learn.next.trainer import NextTrainer
-from cosmo.learn.trainer import Curve, Run, Trainer
+from cosmo.files import whole_file
+from cosmo.learn.run import Config, Curve, Run, TrainsRuns
+from cosmo.policy.controller import AGENTS, DESCRIPTION, FORMAT, read_arrays, read_description
+from cosmo.tables import write_table
+from cosmo.world import site_of
 
 STATE, CURVES = "state.npz", "curves.parquet"
 CURVE_COLUMNS = (
@@ -43,17 +36,23 @@ CURVE_COLUMNS = (
 )
 
 
-def describe(method: str, runs: list[Run], config: TrainingConfig | NextConfig) -> dict[str, Any]:
-    """What `training.json` says."""
+def describe(method: str, runs: list[Run], config: Config) -> dict[str, Any]:
+    """What `training.json` says; a node needs `expects` and `sns` of it, not the scenario."""
     return {
         "format": FORMAT,
         "version": cosmo.__version__,
         "method": method,
-        "runs": [
-            {"seed": run.seed, "scenario": run.scenario.model_dump(mode="json")} for run in runs
-        ],
+        "sns": runs[0].scenario.sn.count,
+        "runs": [_described(run) for run in runs],
         "training": config.model_dump(mode="json"),
     }
+
+
+def _described(run: Run) -> dict[str, Any]:
+    tasks = site_of(run.scenario).tasks
+    expects = {"rate": tasks.rate, "squared_variation": tasks.squared_variation}
+    scenario = run.scenario.model_dump(mode="json")
+    return {"seed": run.seed, "expects": expects, "scenario": scenario}
 
 
 def check_same(folder: Path, told: dict[str, Any]) -> None:
@@ -139,14 +138,14 @@ def start(folder: Path, told: dict[str, Any]) -> None:
         temporary.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
-def save(folder: Path, trainer: Trainer | NextTrainer, curves: Curves) -> None:
+def save(folder: Path, trainer: TrainsRuns, curves: Curves) -> None:
     """Write down where a training stands."""
     _write_arrays(folder / STATE, {**trainer.saved(), "curves": curves.saved()})
     _write_arrays(folder / AGENTS, trainer.delivered())
     write_table(folder / CURVES, curves.table())
 
 
-def restore(folder: Path, trainer: Trainer | NextTrainer, curves: Curves) -> bool:
+def restore(folder: Path, trainer: TrainsRuns, curves: Curves) -> bool:
     """Go on where the folder's training stands; False if it has not got to a checkpoint."""
     path = folder / STATE
     if not path.exists():

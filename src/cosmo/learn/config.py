@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cosmo.control.features import EN_LINK, EN_LOCAL, SN_OTHERS, STATE
 from cosmo.documents import Documents
+from cosmo.node import RAW
+from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS
 
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
@@ -106,7 +107,7 @@ class TrainingConfig(Part):
     @property
     def dimensions(self) -> int:
         """How many numbers a status carries."""
-        return self.encoder.dimensions if self.encoder.semantic else STATE
+        return self.encoder.dimensions if self.encoder.semantic else RAW
 
     def en_inputs(self, sns: int) -> tuple[int, int]:
         """Of the EN's local and remote branch (R20)."""
@@ -118,19 +119,9 @@ class TrainingConfig(Part):
         return 2 * self.dimensions + SN_OTHERS
 
 
-_CONFIGS = Documents("training", TrainingConfig, "cosmo.learn", "paper", "en.batch=64")
+CONFIGS = Documents("training", TrainingConfig, "cosmo.learn", "paper", "en.batch=64")
 
 
 def load_config(source: str | Path = "paper", settings: Iterable[str] = ()) -> TrainingConfig:
     """A preset by name or a TOML file by path, with single fields set as `en.batch=64`."""
-    return _CONFIGS.load(source, settings)
-
-
-def config_from(data: dict[str, Any]) -> TrainingConfig:
-    """A configuration from what `TrainingConfig.model_dump` gave."""
-    return _CONFIGS.validated(data)
-
-
-def config_with(config: TrainingConfig, settings: Iterable[str]) -> TrainingConfig:
-    """The same with single fields set."""
-    return _CONFIGS.validated(config.model_dump(), settings)
+    return CONFIGS.load(source, settings)

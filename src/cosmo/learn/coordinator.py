@@ -18,7 +18,8 @@ Ints = NDArray[np.int64]
 class Intervals:
     """The SN decisions of one episode of many runs (one SN each), and what happened after each.
 
-    `turn.act` opens them and says how many tasks were decided in each.
+    `turn.act` opens them and says how many tasks were decided in each. Tasks that are decided after
+    the window's end belong to the last one, so that every task is in one of them.
     """
 
     def __init__(self, runs: int, window_ms: float, config: TrainingConfig) -> None:

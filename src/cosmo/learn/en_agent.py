@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from cosmo.control.networks import flat_values, gate_and_route, hierarchical_values
 from cosmo.learn.config import EnConfig
 from cosmo.learn.learner import Gradient
 from cosmo.learn.stack import Layout
+from cosmo.policy.networks import flat_values, gate_and_route, hierarchical_values
 
 Array = Any
 Layers = dict[str, Any]

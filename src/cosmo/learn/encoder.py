@@ -14,14 +14,24 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from cosmo.control.features import STATE, Features
-from cosmo.control.networks import encode, encoder_shapes, linear
-from cosmo.engine import worlds as start
+from cosmo.control import play
 from cosmo.learn.config import EncoderConfig
 from cosmo.learn.en_agent import smooth_l1
 from cosmo.learn.stack import Layout
+from cosmo.node import (
+    RAW,
+    Dispatcher,
+    DispatchObservation,
+    Method,
+    Site,
+    UpdateObservation,
+    Updater,
+)
+from cosmo.policy.features import Features
+from cosmo.policy.networks import encode, encoder_shapes, linear
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
+from cosmo.world import Watcher
 
 Array = Any
 Floats = NDArray[np.float32]
@@ -36,8 +46,8 @@ def _whole_layout(config: EncoderConfig) -> Layout:
     head = {
         "head1.w": (config.dimensions + 1, config.head_hidden),
         "head1.b": (config.head_hidden,),
-        "head2.w": (config.head_hidden, STATE),
-        "head2.b": (STATE,),
+        "head2.w": (config.head_hidden, RAW),
+        "head2.b": (RAW,),
     }
     return Layout({**encoder_shapes(config.hidden, config.dimensions), **head})
 
@@ -48,35 +58,75 @@ def collect(
     intervals_ms: tuple[float, ...],
     random: Sequence[np.random.Generator],
 ) -> list[Floats]:
-    """Of each episode, rows (state, interval / longest, change of state), all normalised.
+    """Of each episode, rows (state, interval / longest, change of state), all normalised."""
+    changes = _Changes(len(episodes), max(intervals_ms))
+    play(scenario, _Wandering(intervals_ms, random), episodes, watchers=[changes])
+    return [np.stack(each) for each in changes.rows]
 
-    ENs offload with a probability of the episode's own and run the rest, so that the SN is seen
-    idle and full; SNs wait for random intervals.
+
+class _Wandering(Method):
+    """ENs offload with a probability of the episode's own and run the rest, so that the SN is seen
+    idle and full; SNs wait for random intervals and send nothing.
     """
-    features, longest = Features(scenario), max(intervals_ms)
-    shares = np.array([generator.uniform(0.2, 1.0) for generator in random])
-    worlds = start(scenario, episodes, status_dimensions=1)
-    last: dict[tuple[int, int], tuple[Floats, float]] = {}
-    rows: list[list[Floats]] = [[] for _ in episodes]
-    turn = worlds.advance()
-    while not turn.over:
-        seen, nodes = turn.dispatch, turn.update
-        if len(seen):
-            draws = np.array([random[world].random() for world in seen.world])
-            offload = draws < shares[seen.world]
-            worlds.answer(action=np.where(offload, 1 + seen.task % seen.sns, 0))
-        if len(nodes):
-            states = features.sn_state(nodes.sn_state, nodes.sn)
-            waits = np.array([random[world].choice(intervals_ms) for world in nodes.world])
-            for world, sn, state, wait in zip(nodes.world, nodes.sn, states, waits, strict=True):
-                if (world, sn) in last:
-                    before, waited = last[world, sn]
-                    row = np.concatenate([before, [waited / longest], state - before])
-                    rows[world].append(row.astype(np.float32))
-                last[world, sn] = state, wait
-            worlds.answer(send=False, interval_ms=waits)
-        turn = worlds.advance()
-    return [np.stack(each) for each in rows]
+
+    carries = 1
+
+    def __init__(
+        self, intervals_ms: tuple[float, ...], random: Sequence[np.random.Generator]
+    ) -> None:
+        self._intervals_ms, self._random = intervals_ms, random
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """Offloads at random."""
+        return _WanderingEn(self._random)
+
+    def updater(self, site: Site) -> Updater:
+        """Waits at random."""
+        return _WanderingSn(self._random, self._intervals_ms)
+
+
+class _WanderingEn(Dispatcher):
+    def __init__(self, random: Sequence[np.random.Generator]) -> None:
+        self._random = random
+        self._shares = np.array([generator.uniform(0.2, 1.0) for generator in random])
+
+    def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
+        draws = np.array([self._random[world].random() for world in tasks.world])
+        return np.where(draws < self._shares[tasks.world], 1 + tasks.task % tasks.sns, 0)
+
+
+class _WanderingSn(Updater):
+    def __init__(
+        self, random: Sequence[np.random.Generator], intervals_ms: tuple[float, ...]
+    ) -> None:
+        self._random, self._intervals_ms = random, intervals_ms
+
+    def decide(self, nodes: UpdateObservation) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        waits = [self._random[world].choice(self._intervals_ms) for world in nodes.world]
+        return np.zeros(len(nodes), np.bool_), np.array(waits)
+
+
+class _Changes(Watcher):
+    """Notes how SNs change from one decision to the next: [episode] lists of rows."""
+
+    def __init__(self, episodes: int, longest_ms: float) -> None:
+        self.rows: list[list[Floats]] = [[] for _ in range(episodes)]
+        self._longest_ms = longest_ms
+        self._last: dict[tuple[int, int], tuple[Floats, float]] = {}
+
+    def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
+        self._features = Features(site)
+
+    def updated(
+        self, nodes: UpdateObservation, send: NDArray[np.bool_], interval_ms: NDArray[np.float64]
+    ) -> None:
+        states = self._features.sn_state(nodes.sn_state, nodes.sn)
+        for world, sn, state, wait in zip(nodes.world, nodes.sn, states, interval_ms, strict=True):
+            if (world, sn) in self._last:
+                before, waited = self._last[world, sn]
+                row = np.concatenate([before, [waited / self._longest_ms], state - before])
+                self.rows[world].append(row.astype(np.float32))
+            self._last[world, sn] = state, wait
 
 
 def _plan(config: EncoderConfig, count: int, random: np.random.Generator) -> NDArray[np.int64]:
@@ -96,10 +146,10 @@ def _compiled(config: EncoderConfig) -> Callable[[Array, Array, Array], Array]:
 
     def loss(flat: Any, batch: Any) -> Any:
         p = layout.views(flat)
-        semantic = encode(p, batch[:, :STATE], jnp)
-        head = jnp.concatenate([semantic, batch[:, STATE : STATE + 1]], axis=1)
+        semantic = encode(p, batch[:, :RAW], jnp)
+        head = jnp.concatenate([semantic, batch[:, RAW : RAW + 1]], axis=1)
         predicted = linear(p, "head2", jnp.maximum(linear(p, "head1", head), 0))
-        return smooth_l1(predicted - batch[:, STATE + 1 :]).mean()
+        return smooth_l1(predicted - batch[:, RAW + 1 :]).mean()
 
     def one(flat: Any, rows: Any, batches: Any) -> Any:
         def step(carry: Any, chosen: Any) -> tuple[Any, None]:
@@ -129,7 +179,7 @@ def pretrain(
         # run's sizes depend on another's.
         order = np.full((_rounded(len(plan)), config.batch), -1)
         order[: len(plan)] = plan
-        filled = np.zeros((_rounded(len(rows)), 2 * STATE + 1), np.float32)
+        filled = np.zeros((_rounded(len(rows)), 2 * RAW + 1), np.float32)
         filled[: len(rows)] = rows
         trained.append(step(first, filled, order))
     return np.stack(trained)[:, : encoder_layout(config).size].copy()

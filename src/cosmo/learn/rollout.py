@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.features import Features
 from cosmo.engine import worlds as start
 from cosmo.learn import en_agent, sn_agent
 from cosmo.learn.config import TrainingConfig
@@ -17,10 +16,11 @@ from cosmo.learn.coordinator import Intervals
 from cosmo.learn.replay import Replay
 from cosmo.learn.turn import Chance, Networks, Notes, Scales, Sizes, act
 from cosmo.measure import utility
+from cosmo.policy.features import Features
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import kernel
-from cosmo.world.records import FP
+from cosmo.world import site_of
+from cosmo.world.records import FP, SETTLED_ROWS
 
 Ints = NDArray[np.int64]
 
@@ -93,7 +93,7 @@ class Rollout:
                 self.notes,
             )
             self._turn = self.worlds.advance_buffers()
-            settled = self._turn.counts[kernel.SETTLED_ROWS]
+            settled = self._turn.counts[SETTLED_ROWS]
             if settled:
                 self._settled.append(self._turn.settled[:settled].copy())
         return not self.worlds.all_over
@@ -187,12 +187,16 @@ def _widest(config: TrainingConfig, remotes: int, sns: int) -> int:
 
 
 def _scales(scenario: Scenario) -> Scales:
-    made = Features(scenario)
+    made = Features(site_of(scenario))
     return Scales(
         en_state=made.en_scale,
         sn_state=made.sn_scale,
-        up_mbps=made.up_mbps,
-        down_mbps=made.down_mbps,
+        up_mbps=made.links.up_mbps,
+        down_mbps=made.links.down_mbps,
         task=made.task_scale,
         delay_ms=made.delay_ms,
+        throughput_mbps=made.scales.throughput_mbps,
+        residual_ms=made.scales.residual_ms,
+        age_ms=made.scales.age_ms,
+        most_age=made.scales.most_age,
     )

@@ -4,51 +4,42 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from cosmo.control.controller import DESCRIPTION
 from cosmo.errors import InputError
 from cosmo.files import made_folder
 from cosmo.learn import checkpoint
-from cosmo.learn.config import TrainingConfig, config_with, load_config
-from cosmo.learn.next.config import NextConfig, load_next_config
-from cosmo.learn.next.trainer import NextTrainer
-from cosmo.learn.trainer import Curve, Run, Trainer
+from cosmo.learn.run import Config, Curve, Run, TrainsRuns
+from cosmo.policy.controller import DESCRIPTION
+from cosmo.policy.learned_methods import learned_method
 
 _CHECKPOINT_S = 10.0  # a killed training loses at most so much work, and an episode
 
-# Methods that are trained, and what they set in the training configuration.
-TRAINED: dict[str, tuple[str, ...]] = {
-    "cosmo": ("en.hierarchical=true",),
-    "cosmo-flat": ("en.hierarchical=false",),
-}
-
-# Methods that are trained once for all loads, and not anew at each load of a study.
-FOR_ALL_LOADS = ("cosmo-next",)
-
-Config = TrainingConfig | NextConfig
 Told = Callable[[int, Sequence[Curve]], None]  # (episodes done, curves of the last one)
 
 
-def config_of(method: str, config: TrainingConfig) -> TrainingConfig:
-    """The configuration with what makes the method."""
-    _check_trained(method)
-    return config_with(config, TRAINED[method])
-
-
 def load_config_of(method: str, source: str | None, settings: Iterable[str]) -> Config:
-    """The configuration of a method: a preset or a file, the method's own by default."""
-    _check_trained(method)
-    if method in FOR_ALL_LOADS:
-        return load_next_config(source or "next", settings)
-    return config_of(method, load_config(source or "paper", settings))
+    """The configuration of a method: a preset or a file, the method's own by default.
+
+    InputError in one line for a method that does not learn, or a bad field.
+    """
+    kind = learned_method(method)
+    documents = kind.fetched("configuration")
+    return config_of(method, documents.load(source or documents.first, settings))
 
 
-def _check_trained(method: str) -> None:
-    known = *TRAINED, *FOR_ALL_LOADS
-    if method not in known:
-        raise InputError(
-            f"--method = {method!r}: cannot be trained; must be one of {', '.join(known)}"
-        )
+def config_of(method: str, config: Config) -> Config:
+    """The configuration with what makes the method."""
+    kind = learned_method(method)
+    documents = kind.fetched("configuration")
+    made: Config = documents.validated(config.model_dump(), kind.settings)
+    return made
+
+
+def config_from(method: str, data: dict[str, Any]) -> Config:
+    """The configuration of a method from what its `model_dump` gave."""
+    made: Config = learned_method(method).fetched("configuration").validated(data)
+    return made
 
 
 def train(
@@ -64,13 +55,8 @@ def train(
 
     A resumed training ends as if it had not been interrupted.
     """
-    runs = list(runs)
-    trainer: Trainer | NextTrainer
-    if isinstance(config, NextConfig):
-        trainer = NextTrainer(runs, config)
-    else:
-        config = config_of(method, config)
-        trainer = Trainer(runs, config)
+    runs, config = list(runs), config_of(method, config)
+    trainer: TrainsRuns = learned_method(method).fetched("trainer")(runs, config)
     curves = checkpoint.Curves(runs)
     description = checkpoint.describe(method, runs, config)
     if _prepared(folder, resume):

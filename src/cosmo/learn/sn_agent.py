@@ -10,11 +10,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cosmo.control.networks import sn_step
 from cosmo.learn.config import SnConfig
 from cosmo.learn.en_agent import smooth_l1
 from cosmo.learn.learner import Gradient
 from cosmo.learn.stack import Layout
+from cosmo.policy.networks import sn_step
 
 Array = Any
 Layers = dict[str, Any]

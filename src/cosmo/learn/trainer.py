@@ -6,15 +6,10 @@ its random streams do not depend on the other runs.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.controller import named_layers
-from cosmo.control.learned import Agents
-from cosmo.control.networks import shapes, sn_shapes
 from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
 from cosmo.learn import en_agent, sn_agent
@@ -23,32 +18,29 @@ from cosmo.learn.encoder import collect, encoder_layout, pretrain
 from cosmo.learn.learner import Learner, Steps, start
 from cosmo.learn.replay import Replay, SequenceReplay
 from cosmo.learn.rollout import Rollout
+from cosmo.learn.run import (
+    COLLECTION_EPISODES,
+    TRAINING_EPISODES,
+    VALIDATION_EPISODES,
+    Arrays,
+    Curve,
+    Run,
+)
 from cosmo.learn.stack import Layout
 from cosmo.learn.turn import Networks
 from cosmo.measure import episode_metrics
-from cosmo.scenario import Scenario
+from cosmo.policy.controller import named_layers
+from cosmo.policy.learned import Agents
+from cosmo.policy.networks import shapes, sn_shapes
 from cosmo.seeds import Purpose, stream
 from cosmo.workload import Episode
 from cosmo.workload import episode as make_episode
 
 Floats = NDArray[np.float32]
-Arrays = dict[str, NDArray[Any]]
-Curve = dict[str, float]
-
-# Episodes that no other purpose uses: evaluation counts from 0 (R25, R26).
-TRAINING_EPISODES, VALIDATION_EPISODES, COLLECTION_EPISODES = 1_000_000, 2_000_000, 3_000_000
 
 # A run's owed updates are made together after so many of its decisions (0.2 to 0.5 s of its world):
 # one call a turn would cost more than the updates themselves.
 UPDATE_TURNS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One training run: a load and a seed."""
-
-    scenario: Scenario
-    seed: int
 
 
 class Trainer:
@@ -210,7 +202,7 @@ class Trainer:
         return found
 
     def delivered(self) -> Arrays:
-        """What is written for `cosmo.control`: the best networks of every run so far."""
+        """What is written for `cosmo.policy`: the best networks of every run so far."""
         best = self.agents(*self.best())
         arrays = named_layers("en", best.en) | named_layers("sn", best.sn)
         if best.encoder is not None:

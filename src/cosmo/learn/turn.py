@@ -1,30 +1,29 @@
 """One turn of many worlds, compiled: what the agents see, what they do, what is noted about it.
 
-The same observations as `control.features`, the same networks as `control.networks`; a turn costs
+The same observations as `policy.features`, the same networks as `policy.networks`; a turn costs
 microseconds instead of hundreds of them.
 """
 
-import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control import features
+from cosmo import node as node_room
 from cosmo.learn import forward
 from cosmo.learn.en_agent import ACCEPT_LABEL, ACTION, ROUTE_LABEL
+from cosmo.node import RAW
+from cosmo.policy import features
+from cosmo.policy.features import EN_LINK, EN_LOCAL
 from cosmo.world import kernel
-from cosmo.world.compiled import compiled, entry_point
+from cosmo.world.compiled import compiled, entry_point, fingerprint_of
+from cosmo.world.records import EN_ROWS, SN_ROWS
+from cosmo.world.status import since
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-STATE, EN_LOCAL, EN_LINK = features.STATE, features.EN_LOCAL, features.EN_LINK
-THROUGHPUT_MBPS, RESIDUAL_MS = features.THROUGHPUT_MBPS, features.RESIDUAL_MS
-AGE_MS = features.AGE_MS
-EN_ROWS, SN_ROWS = kernel.EN_ROWS, kernel.SN_ROWS
 
 
 class Sizes(NamedTuple):
@@ -57,6 +56,10 @@ class Scales(NamedTuple):
     down_mbps: Doubles
     task: Doubles  # bytes, cycles, ms
     delay_ms: float
+    throughput_mbps: float
+    residual_ms: float
+    age_ms: float
+    most_age: float
 
 
 class Networks(NamedTuple):
@@ -109,16 +112,16 @@ def _decided(chance, run, which, greedy):
 def _semantic(sizes, scales, networks, run, sn, state, out, scratch):
     """Into `out`, what a status of this state says."""
     x = scratch[0]
-    for k in range(STATE):
+    for k in range(RAW):
         x[k] = state[k] / scales.sn_state[sn, k]
     if not sizes.semantic:
-        for k in range(STATE):
+        for k in range(RAW):
             out[k] = x[k]
         return
     forward.encode(
         networks.encoder[run],
         x,
-        STATE,
+        RAW,
         sizes.encoder_first,
         sizes.encoder_second,
         out,
@@ -130,10 +133,10 @@ def _semantic(sizes, scales, networks, run, sn, state, out, scratch):
 
 @compiled
 def _see_local(scales, task, out):
-    out[0] = task.throughput_mbps / THROUGHPUT_MBPS
-    out[1] = task.throughput_trend_mbps / THROUGHPUT_MBPS
-    out[2] = task.residual_ms / RESIDUAL_MS
-    for k in range(STATE):
+    out[0] = task.throughput_mbps / scales.throughput_mbps
+    out[1] = task.throughput_trend_mbps / scales.throughput_mbps
+    out[2] = task.residual_ms / scales.residual_ms
+    for k in range(RAW):
         out[3 + k] = task.en_state[k] / scales.en_state[task.en, k]
     out[7] = task.input_bytes / scales.task[0]
     out[8] = task.cycles / scales.task[1]
@@ -141,23 +144,29 @@ def _see_local(scales, task, out):
 
 
 @compiled
-def _see_remote(sizes, scales, networks, turn, n, states, fresh, out, scratch):
-    """The cached statuses and links, or, for the stale loss, statuses that are fresh."""
+def _age(scales, now, source):
+    return min((now - since(source)) / scales.age_ms, scales.most_age)
+
+
+@compiled
+def _see_remote(sizes, scales, networks, turn, n, fresh, out, scratch):
+    """The statuses that the EN holds and the links, or, for the stale loss, fresh statuses."""
     task = turn.dispatch[n]
-    sns = turn.cached_source.shape[1]
+    sns = turn.status_source.shape[1]
     width = sizes.dimensions + EN_LINK
     for sn in range(sns):
         start = sn * (width + (1 if sizes.with_age else 0))
-        source = turn.cached_source[n, sn]
-        if fresh or source >= 0.0:
-            _semantic(sizes, scales, networks, task.world, sn, states[n, sn], out[start:], scratch)
+        if fresh:
+            state = turn.true_state[n, sn]
+            _semantic(sizes, scales, networks, task.world, sn, state, out[start:], scratch)
         else:
             for k in range(sizes.dimensions):
-                out[start + k] = 0.0
+                out[start + k] = turn.status[n, sn, k]
         for k in range(EN_LINK):
             out[start + sizes.dimensions + k] = turn.up_link[n, sn, k] / scales.up_mbps[task.en, sn]
         if sizes.with_age:
-            out[start + width] = (0.0 if fresh else task.time_ms - max(source, 0.0)) / AGE_MS
+            source = task.time_ms if fresh else turn.status_source[n, sn]
+            out[start + width] = _age(scales, task.time_ms, source)
 
 
 @compiled
@@ -199,7 +208,7 @@ def _dispatch(sizes, scales, networks, turn, chance, notes, n):
     row = notes.rows[run, task.task]
     remote, scores = row[EN_LOCAL:], scratch[5]
     _see_local(scales, task, row)
-    _see_remote(sizes, scales, networks, turn, n, turn.cached_state, False, remote, scratch)
+    _see_remote(sizes, scales, networks, turn, n, False, remote, scratch)
     _en_scores(sizes, networks.en[run], row, remote, routes, scores, scratch)
     greedy = forward.en_greedy(scores, routes, sizes.gate_first)
     action = _decided(chance, run, task.task, greedy)
@@ -230,7 +239,7 @@ def _dispatch(sizes, scales, networks, turn, chance, notes, n):
         # What the stale view costs in the EN's own eyes: with a status sent just now, by how much
         # is the best action better than the one it chose?
         remote = scratch[4]
-        _see_remote(sizes, scales, networks, turn, n, turn.true_state, True, remote, scratch)
+        _see_remote(sizes, scales, networks, turn, n, True, remote, scratch)
         _en_scores(sizes, networks.en[run], row, remote, routes, scores, scratch)
         fresh = forward.en_greedy(scores, routes, sizes.gate_first)
         loss = _value(scores, fresh, routes, sizes.gate_first) - _value(
@@ -247,20 +256,15 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
     seen, hidden = notes.seen[run, which], notes.hidden[run]
     oldest = 0
     for en in range(turn.acknowledged_source.shape[1]):
-        if max(turn.acknowledged_source[n, en], 0.0) < max(
-            turn.acknowledged_source[n, oldest], 0.0
-        ):
+        if since(turn.acknowledged_source[n, en]) < since(turn.acknowledged_source[n, oldest]):
             oldest = en
-    source = turn.acknowledged_source[n, oldest]
+    # The encoder runs at the SN: these very numbers are what a status carries (R28).
     _semantic(sizes, scales, networks, run, sn, node.sn_state, seen, scratch)
-    if source >= 0.0:
-        held = turn.acknowledged_state[n, oldest]
-        _semantic(sizes, scales, networks, run, sn, held, seen[size:], scratch)
-    else:
-        for k in range(size):
-            seen[size + k] = 0.0
+    for k in range(size):
+        turn.numbers[n, k] = seen[k]
+        seen[size + k] = turn.acknowledged[n, oldest, k]
     others = seen[2 * size :]
-    others[0] = (node.time_ms - max(source, 0.0)) / AGE_MS
+    others[0] = _age(scales, node.time_ms, turn.acknowledged_source[n, oldest])
     others[1] = node.recent_delay_ms / scales.delay_ms
     others[2] = node.recent_success
     others[3] = node.recent_failure
@@ -292,6 +296,8 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
     choices = notes.intervals_ms.size
     send, length = action < choices, notes.intervals_ms[action % choices]
     turn.send[n], turn.interval[n] = send, length
+    if node.time_ms >= sizes.window_ms:
+        return  # R21: on the very end it may send, but there is no transition
     notes.action[run, which] = action
     notes.start_ms[run, which] = node.time_ms
     notes.length_ms[run, which] = length
@@ -314,11 +320,9 @@ def _entry_point(fingerprint: str) -> Any:
 
 
 def _fingerprint() -> str:
-    """Numba keys its cache by the entry point's own file; this adds what it is made of."""
-    digest = hashlib.sha256(kernel.fingerprint().encode())
-    for path in (forward.__file__, features.__file__):
-        digest.update(Path(path).read_bytes())
-    return digest.hexdigest()
+    """Of everything that is compiled in: whole rooms, so that no constant can be forgotten."""
+    rooms = kernel, node_room, features, forward
+    return fingerprint_of(*(Path(str(room.__file__)).parent for room in rooms))
 
 
 act = _entry_point(_fingerprint())

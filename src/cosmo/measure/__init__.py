@@ -4,6 +4,7 @@ from cosmo.measure.bounds import fluid_bound, mean_bound
 from cosmo.measure.metrics import METRICS, episode_metrics, rejection_quota
 from cosmo.measure.oracle import best_action
 from cosmo.measure.outcomes import OUTCOME_NAMES, action_names, delays_ms, task_table
+from cosmo.measure.regret import Regret
 from cosmo.measure.statistics import Interval, interval, summary
 from cosmo.measure.utility import task_utility, update_cost, utility
 
@@ -11,6 +12,7 @@ __all__ = [
     "METRICS",
     "OUTCOME_NAMES",
     "Interval",
+    "Regret",
     "action_names",
     "best_action",
     "delays_ms",

@@ -21,6 +21,7 @@ METRICS = {
     "route_accuracy": "took a feasible route if there was one",
     "episode_update_cost": "status cost units in the episode",
     "utility_per_task": "mean utility, updates not deducted",
+    "net_utility_per_task": "mean utility less the cost of updates: the paper's objective",
     "decision_regret": "a fresh status would have changed",
     "decision_age_ms": "age of the status at decisions",
     "status_error": "how wrong it was at decisions",
@@ -65,6 +66,7 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
     cost = update_cost(scenario, outcome, dimensions)
     delay = delays_ms(outcome)[accepted & ~outcome.refused]
     p50, p95, p99 = np.percentile(delay, (50, 95, 99)) if len(delay) else (math.nan,) * 3
+    utilities = task_utility(scenario, outcome)
     return {
         "success_rate": _ratio(tp, len(labels)),
         "decision_accuracy": _ratio(tp + tn + justified, decided),
@@ -77,7 +79,11 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
         "accepted_success_rate": _ratio(tp, tp + fp),
         "route_accuracy": float(took_feasible.mean()) if len(took_feasible) else math.nan,
         "episode_update_cost": cost,
-        "utility_per_task": _ratio(task_utility(scenario, outcome)[measured].sum(), len(labels)),
+        "utility_per_task": _ratio(utilities[measured].sum(), len(labels)),
+        # R32, of the whole episode, as its updates are.
+        "net_utility_per_task": _ratio(
+            utilities.sum() - scenario.utility.update_weight * cost, len(tasks)
+        ),
         "decision_regret": math.nan if status is None else status.decision_regret,
         "decision_age_ms": math.nan if status is None else status.decision_age_ms,
         "status_error": math.nan if status is None else status.decision_error,

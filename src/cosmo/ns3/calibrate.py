@@ -14,13 +14,13 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import theilslopes
 
 from cosmo.errors import InputError
+from cosmo.node.units import BYTES_PER_MS
 from cosmo.ns3.worlds import Ns3Worlds
 from cosmo.scenario import Scenario, changed
 from cosmo.workload import Episode, Tasks, episode
 
 Floats = NDArray[np.float64]
 
-_BYTES_PER_MS = 125.0  # in one Mbps
 _IDLE_RATE = 20.0  # tasks a second in a cell: nearly all find the channel idle
 _DIGITS = 4  # of what is written down
 _MOST_CONTENTION_MS = 20.0
@@ -131,6 +131,7 @@ def _measure(scenario: Scenario, chosen: Episode) -> Uplink:
     mine = chosen.tasks.en == 0
     columns = {field.name: getattr(chosen.tasks, field.name)[mine] for field in fields(Tasks)}
     chosen = replace(chosen, tasks=Tasks(**columns))
+    # The loop of `control.play` is above this room, and for a rule this plain not worth the way.
     worlds = Ns3Worlds(scenario, [chosen])
     turn = worlds.advance()
     while not turn.over:
@@ -149,7 +150,7 @@ def _idle_channel(uplinks: list[Uplink]) -> tuple[float, float]:
     slope, intercept, *_ = theilslopes(delays[there], sizes[there], method="joint")
     if slope <= 0:
         raise InputError("access: delays on an idle channel do not grow with the input")
-    return max(0.0, round(float(intercept), _DIGITS)), round(1.0 / slope / _BYTES_PER_MS, _DIGITS)
+    return max(0.0, round(float(intercept), _DIGITS)), round(1.0 / slope / BYTES_PER_MS, _DIGITS)
 
 
 def channel_delays(
@@ -157,7 +158,7 @@ def channel_delays(
 ) -> Floats:
     """R6: the delays of one cell's tasks, all in range."""
     free, delays = 0.0, np.empty(len(tasks))
-    holds = overhead_ms + tasks.input_bytes / (rate_mbps * _BYTES_PER_MS)
+    holds = overhead_ms + tasks.input_bytes / (rate_mbps * BYTES_PER_MS)
     for task, (now, hold) in enumerate(zip(tasks.time_ms.tolist(), holds.tolist(), strict=True)):
         free = free + hold + contention_ms if free > now else now + hold
         delays[task] = free - now

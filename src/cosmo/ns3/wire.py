@@ -6,30 +6,41 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cosmo.world import kernel
-from cosmo.world.records import EN_TURN, OVER, SETTLED_ROW, SN_TURN, Records, Turn
+from cosmo.world.records import (
+    EN_ROWS,
+    EN_TURN,
+    FEEDBACK_ROW,
+    FEEDBACK_ROWS,
+    OVER,
+    SETTLED_ROW,
+    SETTLED_ROWS,
+    SN_ROWS,
+    SN_TURN,
+    Records,
+    Turn,
+)
 
-# Kinds of message. A batch sends the first four, a worker the others.
-BEGIN, STEP, OUTCOME, PING = b"B", b"S", b"O", b"P"
+# Kinds of message. A batch sends the first three, a worker the others.
+BEGIN, STEP, OUTCOME = b"B", b"S", b"O"
 READY, TURN, RESULT, ERROR = b"R", b"T", b"A", b"E"
 
 _FRAME = struct.Struct("<cI")
 _ANSWER = struct.Struct("<qd?")  # action, interval, send
-_HEAD = struct.Struct("<iIq")  # what the world waits for, settled tasks, tasks generated
+_HEAD = struct.Struct("<iIIq")  # what the world waits for; tasks settled, told of, generated
 
 # What a turn holds of each kind of decision.
 _PARTS = {
     EN_TURN: (
         "dispatch",
-        "cached_state",
-        "cached_source",
+        "status",
+        "status_source",
         "up_link",
         "up_backlog",
         "estimate",
         "feasible",
         "true_state",
     ),
-    SN_TURN: ("update", "acknowledged_state", "acknowledged_source", "down_link"),
+    SN_TURN: ("update", "acknowledged", "acknowledged_source", "down_link"),
     OVER: (),
 }
 
@@ -55,23 +66,28 @@ def _exactly(link: socket.socket, size: int) -> bytes:
     return got
 
 
-def answer_bytes(action: int, send_it: bool, interval_ms: float) -> bytes:
-    """What was decided for one world; what was not asked does not matter."""
-    return _ANSWER.pack(action, interval_ms, send_it)
+def answer_bytes(turn: Turn, row: int) -> bytes:
+    """What was decided in a row of the batch's turn; what was not asked does not matter."""
+    plain = _ANSWER.pack(int(turn.action[row]), float(turn.interval[row]), bool(turn.send[row]))
+    numbers: bytes = turn.numbers[row].tobytes()
+    return plain + numbers
 
 
 def answer_into(turn: Turn, payload: bytes) -> None:
     """The same, in the turn of the world's own process."""
-    turn.action[0], turn.interval[0], turn.send[0] = _ANSWER.unpack(payload)
+    turn.action[0], turn.interval[0], turn.send[0] = _ANSWER.unpack_from(payload)
+    turn.numbers[0] = np.frombuffer(payload, np.float64, offset=_ANSWER.size)
 
 
 def turn_bytes(turn: Turn, generated: int) -> bytes:
     """A turn of one world."""
     counts = turn.counts
-    waits = EN_TURN if counts[kernel.EN_ROWS] else SN_TURN if counts[kernel.SN_ROWS] else OVER
-    settled = turn.settled[: counts[kernel.SETTLED_ROWS]]
+    waits = EN_TURN if counts[EN_ROWS] else SN_TURN if counts[SN_ROWS] else OVER
+    settled = turn.settled[: counts[SETTLED_ROWS]]
+    feedback = turn.feedback[: counts[FEEDBACK_ROWS]]
     rows = [getattr(turn, name)[:1].tobytes() for name in _PARTS[waits]]
-    return b"".join([_HEAD.pack(waits, len(settled), generated), *rows, settled.tobytes()])
+    head = _HEAD.pack(waits, len(settled), len(feedback), generated)
+    return b"".join([head, *rows, settled.tobytes(), feedback.tobytes()])
 
 
 class Told(NamedTuple):
@@ -80,11 +96,12 @@ class Told(NamedTuple):
     waits_for: int
     generated: int
     settled: Records
+    feedback: Records
 
 
 def turn_into(turn: Turn, world: int, row: dict[int, int], payload: bytes) -> Told:
     """Put a world's turn into a row of the batch's: `row` says which, for either kind."""
-    waits, count, generated = _HEAD.unpack_from(payload)
+    waits, count, told, generated = _HEAD.unpack_from(payload)
     start = _HEAD.size
     for name in _PARTS[waits]:
         place = getattr(turn, name)[row[waits] : row[waits] + 1]
@@ -95,5 +112,6 @@ def turn_into(turn: Turn, world: int, row: dict[int, int], payload: bytes) -> To
         rows = turn.dispatch if waits == EN_TURN else turn.update
         rows["world"][row[waits]] = world
     settled = np.frombuffer(payload, SETTLED_ROW, count, start).copy()
-    settled["world"] = world
-    return Told(waits, generated, settled)
+    feedback = np.frombuffer(payload, FEEDBACK_ROW, told, start + settled.nbytes).copy()
+    settled["world"] = feedback["world"] = world
+    return Told(waits, generated, settled, feedback)

@@ -31,9 +31,6 @@ def main() -> None:
                 worlds = Worlds(scenario, [episode], dimensions, networks=[network])
                 wire.send(link, wire.READY)
                 continue
-            if kind == wire.PING:
-                wire.send(link, wire.READY)
-                continue
             assert worlds is not None
             if kind == wire.STEP:
                 wire.answer_into(worlds.turn, payload)

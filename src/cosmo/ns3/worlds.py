@@ -13,7 +13,19 @@ from cosmo.ns3.process import Worker, give_back, take
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Batch, Outcome, kernel
-from cosmo.world.records import EN_TURN, OVER, RUNNING, SN_TURN, Records
+from cosmo.world.records import (
+    EN_ROWS,
+    EN_TURN,
+    FEEDBACK_ROWS,
+    HOLDING,
+    OVER,
+    RUNNING,
+    SETTLED_ROWS,
+    SN_ROWS,
+    SN_TURN,
+    UNFINISHED,
+    Records,
+)
 
 
 class Ns3Worlds(Batch):
@@ -38,7 +50,7 @@ class Ns3Worlds(Batch):
 
     def _run(self) -> None:
         turn = self._turn
-        counts, holding = turn.counts, turn.counts[kernel.HOLDING]
+        counts, holding = turn.counts, turn.counts[HOLDING]
         self._refuse(kernel.fault.py_func(turn, self.scenario.sn.count, holding))
         going = [
             world
@@ -46,43 +58,41 @@ class Ns3Worlds(Batch):
             if waits_for != OVER and (holding == RUNNING or waits_for != holding)
         ]
         for world in going:
-            self._workers[world].ask(wire.STEP, self._answer_of(world))
+            row = int(self._row[world])
+            self._workers[world].ask(wire.STEP, wire.answer_bytes(turn, row))
         # As the kernel does: rows of the kind that is held stay, new ones follow them.
         if holding != EN_TURN:
-            counts[kernel.EN_ROWS] = 0
+            counts[EN_ROWS] = 0
         if holding != SN_TURN:
-            counts[kernel.SN_ROWS] = 0
+            counts[SN_ROWS] = 0
         if holding == RUNNING:
-            counts[kernel.SETTLED_ROWS] = 0
+            counts[SETTLED_ROWS] = counts[FEEDBACK_ROWS] = 0
         for world in going:
             self._take_turn(world, self._workers[world].hear(wire.TURN))
-        counts[kernel.UNFINISHED] = int((self._waits_for != OVER).sum())
-
-    def _answer_of(self, world: int) -> bytes:
-        row, turn = self._row[world], self._turn
-        if self._waits_for[world] == EN_TURN:
-            return wire.answer_bytes(int(turn.action[row]), False, 1.0)
-        return wire.answer_bytes(0, bool(turn.send[row]), float(turn.interval[row]))
+        counts[UNFINISHED] = int((self._waits_for != OVER).sum())
 
     def _take_turn(self, world: int, payload: bytes) -> None:
         counts = self._turn.counts
-        rows = {EN_TURN: int(counts[kernel.EN_ROWS]), SN_TURN: int(counts[kernel.SN_ROWS])}
+        rows = {EN_TURN: int(counts[EN_ROWS]), SN_TURN: int(counts[SN_ROWS])}
         told = wire.turn_into(self._turn, world, rows, payload)
         self._waits_for[world], self._generated[world] = told.waits_for, told.generated
         if told.waits_for != OVER:
             self._row[world] = rows[told.waits_for]
-            counts[kernel.EN_ROWS if told.waits_for == EN_TURN else kernel.SN_ROWS] += 1
-        self._note_settled(told.settled)
+            counts[EN_ROWS if told.waits_for == EN_TURN else SN_ROWS] += 1
+        self._note("settled", SETTLED_ROWS, told.settled)
+        self._note("feedback", FEEDBACK_ROWS, told.feedback)
 
-    def _note_settled(self, settled: Records) -> None:
-        counts, room = self._turn.counts, self._turn.settled
-        first = counts[kernel.SETTLED_ROWS]
-        if first + len(settled) > len(room):
-            more = np.zeros(2 * (len(room) + len(settled)), room.dtype)
+    def _note(self, name: str, count: int, rows: Records) -> None:
+        """Append to what is told of tasks, with more room if it takes that."""
+        counts, room = self._turn.counts, getattr(self._turn, name)
+        first = counts[count]
+        if first + len(rows) > len(room):
+            more = np.zeros(2 * (len(room) + len(rows)), room.dtype)
             more[:first] = room[:first]
-            self._turn = self._turn._replace(settled=more)
-        self._turn.settled[first : first + len(settled)] = settled
-        counts[kernel.SETTLED_ROWS] += len(settled)
+            self._turn = self._turn._replace(**{name: more})
+            room = more
+        room[first : first + len(rows)] = rows
+        counts[count] += len(rows)
 
     def _restart(self, world: int) -> None:
         worker = self._workers[world]
@@ -98,7 +108,7 @@ class Ns3Worlds(Batch):
 
     @property
     def over(self) -> NDArray[np.bool_]:
-        """Which worlds are."""
+        """[world] whether it is over."""
         return np.asarray(self._waits_for == OVER)
 
     @property

@@ -2,17 +2,14 @@
 
 from cosmo.scenario.files import changed, dump, load, preset_names, scenario_from
 from cosmo.scenario.model import Scenario, per_link, per_node
-from cosmo.scenario.scales import en_state_scale, sn_state_scale
 
 __all__ = [
     "Scenario",
     "changed",
     "dump",
-    "en_state_scale",
     "load",
     "per_link",
     "per_node",
     "preset_names",
     "scenario_from",
-    "sn_state_scale",
 ]

@@ -19,7 +19,7 @@ PerNode = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 PerNodeCount = Count | Annotated[tuple[Count, ...], Field(min_length=1)]
 PerLink = Positive | Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
 
-Arrivals = Literal["deterministic", "poisson", "bursty"]
+Arrivals = Literal["deterministic", "poisson", "bursty", "steps"]
 Engine = Literal["embedded", "ns3"]
 
 
@@ -61,6 +61,24 @@ class Burst(_Part):
         return self
 
 
+class Steps(_Part):
+    """Poisson whose rate changes at given shares of the window, in proportion to `weights`."""
+
+    weights: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
+    at: tuple[Annotated[Finite, Field(gt=0, lt=1)], ...]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if sum(self.weights) == 0:
+            raise ValueError(f"weights = {list(self.weights)}: must not all be 0")
+        if len(self.at) != len(self.weights) - 1 or list(self.at) != sorted(set(self.at)):
+            raise ValueError(
+                f"at = {list(self.at)}: must be {len(self.weights) - 1} shares of the window, in"
+                " order of time"
+            )
+        return self
+
+
 class Deadline(_Part):
     """R3."""
 
@@ -84,6 +102,7 @@ class Workload(_Part):
     input_bytes: tuple[Amount, Amount]
     cycles: tuple[Amount, Amount]
     burst: Burst
+    steps: Steps
     deadline: Deadline
 
     @model_validator(mode="after")
@@ -194,6 +213,7 @@ class Status(_Part):
     header_bytes: Positive
     bytes_per_dimension: Positive
     ack_bytes: Positive
+    notice_bytes: Positive  # of a refusal (R27)
     loss_probability: Annotated[NotNegative, Field(lt=1)]
     jitter_ms: NotNegative
 
@@ -226,6 +246,10 @@ class Observation(_Part):
     latency_weight: Share
     wait_scale_ms: Positive
     work_scale_ms: Positive
+    throughput_scale_mbps: Positive
+    residual_scale_ms: Positive
+    age_scale_ms: Positive
+    most_age: Positive  # in units of the above
 
 
 class Scenario(_Part):

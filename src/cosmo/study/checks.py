@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cosmo import checksums
-from cosmo.control.controller import AGENTS, DESCRIPTION
 from cosmo.errors import InputError
 from cosmo.files import read_record, write_record
+from cosmo.policy.controller import AGENTS, DESCRIPTION
 
 FORMAT = 1
 DONE, CHECKPOINT = "done.json", "checkpoint"

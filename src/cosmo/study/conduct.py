@@ -10,6 +10,7 @@ from cosmo.study import checks, store
 from cosmo.study.executor import Event, Executor, Failed, Finished, carry_out
 from cosmo.study.plan import Plan
 from cosmo.study.units import TrainUnit, Unit
+from cosmo.study.work import units_of
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Progress:
 
 def progress_of(folder: Path, plan: Plan) -> Progress:
     """How far the study in a folder is, what failed when last tried, and what is damaged."""
-    units = plan.units()
+    units = units_of(plan)
     places = {unit.name: folder / store.UNITS / unit.name for unit in units}
     share = {name: float(checks.finished(place)) for name, place in places.items()}
     failed = {

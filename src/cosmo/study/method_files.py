@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cosmo.control import METHODS
-from cosmo.control.controller import AGENTS, DESCRIPTION
+from cosmo.policy.controller import AGENTS, DESCRIPTION
 
 
 def digests(spec: str) -> list[str]:

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from cosmo.control import METHODS, method
+from cosmo.control import method
 from cosmo.errors import InputError
-from cosmo.learn.config import TrainingConfig, load_config
-from cosmo.learn.session import TRAINED, config_of
+from cosmo.learn.run import Config
+from cosmo.policy.learned_methods import LEARNED, learned_method
 from cosmo.scenario import Scenario, changed, load
 from cosmo.scenario.model import Arrivals, Engine
 from cosmo.study import method_files
-from cosmo.study.units import PlayUnit, TrainUnit, Unit, at_load
+from cosmo.study.units import at_load
 
 Rates = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -30,6 +30,19 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Sweep(_Part):
+    """An axis of its own: a field of the scenario, or `method.PARAMETER`, and its values."""
+
+    field: str
+    values: Annotated[tuple[bool | int | float | str, ...], Field(min_length=1)]
+
+    @property
+    def parameter(self) -> str:
+        """Of the methods; empty if a field of the scenario is swept."""
+        kind, _, name = self.field.partition(".")
+        return name if kind == "method" else ""
+
+
 class Compare(_Part):
     """Methods, and, where it differs from the rest of the plan, what they are played on."""
 
@@ -37,14 +50,26 @@ class Compare(_Part):
     scenarios: Names | None = None
     arrivals: Processes | None = None
     rates: Rates | None = None
+    sweep: Sweep | None = None
 
 
 class Training(_Part):
-    """How methods that learn are trained."""
+    """How methods that learn are trained, unless a training of their own says otherwise."""
 
-    config: str = "paper"  # a preset of training, or a TOML file
+    config: str | None = None  # a preset of training, or a TOML file; the method's own by default
     settings: tuple[str, ...] = ()
     engine: Engine | None = None  # where they are trained, if not where they are compared
+
+
+class OwnTraining(_Part):
+    """A training with a name of its own, by which `compare` names it like a method."""
+
+    name: Annotated[str, Field(min_length=1)]
+    method: str
+    config: str | None = None
+    settings: tuple[str, ...] = ()
+    scenario: str | None = None  # where it is trained, if not where it is compared
+    world: tuple[str, ...] = ()  # settings of that scenario
 
 
 class Plan(_Part):
@@ -60,12 +85,13 @@ class Plan(_Part):
     seeds: Seeds = (0, 1, 2)
     episodes: Annotated[int, Field(strict=True, ge=1)] = 5
     training: Training = Training()
+    train: tuple[OwnTraining, ...] = ()
     compare: Annotated[tuple[Compare, ...], Field(min_length=1)]
 
-    # What names of scenarios and of the training stand for; a study on disk keeps them, so that it
-    # means the same when files change or are gone.
+    # What names of scenarios and trainings stand for; a study on disk keeps them, so that it means
+    # the same when files change or are gone.
     _scenarios: dict[str, Scenario] = PrivateAttr(default_factory=dict)
-    _config: TrainingConfig | None = PrivateAttr(default=None)
+    _configs: dict[str, Config] = PrivateAttr(default_factory=dict)
 
     def scenario(self, source: str) -> Scenario:
         """What a name in the plan stands for."""
@@ -81,11 +107,31 @@ class Plan(_Part):
             for engine in self.engines
         ] or [scenario]
 
-    def config(self) -> TrainingConfig:
-        """How methods that learn are trained."""
-        if self._config is None:
-            self._config = load_config(self.training.config, self.training.settings)
-        return self._config
+    def trainings(self) -> dict[str, OwnTraining]:
+        """All that is trained, by the name that it has in the comparison."""
+        own = {each.name: each for each in self.train}
+        names = dict.fromkeys(name for part in self.compare for name in part.methods)
+        plain = {
+            name: OwnTraining(
+                name=name,
+                method=name,
+                config=self.training.config,
+                settings=self.training.settings,
+            )
+            for name in names
+            if name in LEARNED and name not in own
+        }
+        return plain | {name: each for name, each in own.items() if name in names}
+
+    def config(self, name: str) -> Config:
+        """How the training of this name is done."""
+        if name not in self._configs:
+            from cosmo.learn.session import load_config_of
+
+            training = self.trainings()[name]
+            found = load_config_of(training.method, training.config, training.settings)
+            self._configs[name] = found
+        return self._configs[name]
 
     @property
     def sources(self) -> list[str]:
@@ -95,11 +141,15 @@ class Plan(_Part):
 
     def resolved(self) -> dict[str, Any]:
         """All that the plan names, in full."""
+        trained_on = [each.scenario for each in self.train if each.scenario is not None]
         return {
             "scenarios": {
-                source: self.scenario(source).model_dump(mode="json") for source in self.sources
+                source: self.scenario(source).model_dump(mode="json")
+                for source in dict.fromkeys([*self.sources, *trained_on])
             },
-            "training": self.config().model_dump(mode="json"),
+            "training": {
+                name: self.config(name).model_dump(mode="json") for name in self.trainings()
+            },
         }
 
     def points(self) -> Iterator[tuple[Scenario, str, float, str]]:
@@ -107,12 +157,7 @@ class Plan(_Part):
         seen = set()
         for part in self.compare:
             arrivals = part.arrivals or self.arrivals
-            worlds = [
-                scenario
-                for source in part.scenarios or self.scenarios
-                for scenario in self.worlds(source)
-            ]
-            for scenario, name in product(worlds, part.methods):
+            for scenario, name, _ in self._variants(part):
                 rates = part.rates or self.rates or scenario.workload.rates_of_interest
                 for process, rate in product(arrivals, rates):
                     key = scenario.name, process, float(rate), name
@@ -120,43 +165,37 @@ class Plan(_Part):
                         seen.add(key)
                         yield scenario, process, float(rate), name
 
-    def units(self) -> list[Unit]:
-        """The work, cut into pieces that need nothing of one another; dear ones first.
+    def axes(self) -> list[tuple[str, str, str, str, float | None]]:
+        """(scenario, method, what was swept, its field, its value) of what is part of a sweep."""
+        found = []
+        for part in self.compare:
+            for scenario, name, swept in self._variants(part):
+                if part.sweep is not None and swept is not None:
+                    base, value = swept
+                    number = float(value) if isinstance(value, int | float) else None
+                    found.append((scenario.name, name, base, part.sweep.field, number))
+        return list(dict.fromkeys(found))
 
-        A method that learns is trained in stacks: all its runs at one rate, or, if there is but one
-        rate, at one load. The others are played at all rates of an arrival process.
-        """
-        one_rate = len({rate for _, _, rate, name in self.points() if name in TRAINED}) == 1
-        stacks: dict[tuple[str, str, float, str], list[str]] = {}
-        batches: dict[tuple[str, str, str], list[float]] = {}
-        scenarios: dict[str, Scenario] = {}
-        for scenario, process, rate, name in self.points():
-            scenarios[scenario.name] = scenario
-            if name in TRAINED:
-                key = scenario.name, name, rate, process if one_rate else ""
-                stacks.setdefault(key, []).append(process)
-            else:
-                batches.setdefault((scenario.name, name, process), []).append(rate)
-        config = self.config()
-        units: list[Unit] = [
-            TrainUnit(
-                scenarios[where],
-                tuple(processes),
-                rate,
-                name,
-                self.seeds,
-                self.episodes,
-                config_of(name, config),
-                self.training.engine or scenarios[where].engine,
-            )
-            for (where, name, rate, _), processes in stacks.items()
+    def _variants(self, part: Compare) -> Iterator[tuple[Scenario, str, tuple[str, Any] | None]]:
+        """(scenario, method, (what is swept, value)): a swept scenario has a name that says so."""
+        worlds = [
+            scenario
+            for source in part.scenarios or self.scenarios
+            for scenario in self.worlds(source)
         ]
-        units.sort(key=lambda unit: -sum(unit.rates))  # the longest first: no one waits at the end
-        units += [
-            PlayUnit(scenarios[where], process, tuple(rates), name, self.seeds, self.episodes)
-            for (where, name, process), rates in batches.items()
-        ]
-        return units
+        sweep = part.sweep
+        for scenario, name in product(worlds, part.methods):
+            if sweep is None:
+                yield scenario, name, None
+                continue
+            for value in sweep.values:
+                if sweep.parameter:
+                    comma = "," if ":" in name else ":"
+                    yield scenario, f"{name}{comma}{sweep.parameter}={value}", (name, value)
+                else:
+                    called = f"{scenario.name} {sweep.field}={value}"
+                    swept = changed(scenario, {sweep.field: value, "name": called})
+                    yield swept, name, (scenario.name, value)
 
     def check(self, code: Code = "run", own: Collection[str] = ()) -> None:
         """Refuse what would fail later: unknown methods, scenarios, processes, fields.
@@ -166,25 +205,40 @@ class Plan(_Part):
         """
         if len(set(self.seeds)) < len(self.seeds):
             raise InputError(f"seeds = {list(self.seeds)}: must be different")
-        self.config()
         self._check_names()
-        checked = set()
+        self._check_trainings()
+        trainings, checked = self.trainings(), set()
         for scenario, process, rate, name in self.points():
             at_load(scenario, process, rate)
-            if name not in checked and name not in TRAINED:
-                if name in METHODS and METHODS[name].trained:
-                    raise InputError(f"methods: {name!r} cannot be trained in a study yet")
-                if code == "run" or name in own or not method_files.runs_code(name):
-                    method(name)
-                elif code == "refuse":
-                    raise InputError(
-                        f"methods: {name!r} runs code from a file; add --trust if you trust this"
-                        " plan and its files"
-                    )
+            if name not in checked and name not in trainings:
+                self._check_method(name, code, own)
             checked.add(name)
+
+    def _check_method(self, name: str, code: Code, own: Collection[str]) -> None:
+        if code == "run" or name in own or not method_files.runs_code(name):
+            method(name)
+        elif code == "refuse":
+            raise InputError(
+                f"methods: {name!r} runs code from a file; add --trust if you trust this plan and"
+                " its files"
+            )
 
     def _check_names(self) -> None:
         names = [scenario.name for source in self.sources for scenario in self.worlds(source)]
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"scenarios: two are called {name!r}; set another name in one")
+
+    def _check_trainings(self) -> None:
+        names = [each.name for each in self.train]
+        for each in self.train:
+            if names.count(each.name) > 1:
+                raise InputError(f"train: two are called {each.name!r}")
+            scope = learned_method(each.method).scope
+            if scope == "load" and (each.scenario is not None or each.world):
+                raise InputError(
+                    f"train: {each.name!r}: scenario and world are for methods that are trained"
+                    f" once for all loads; {each.method} is trained where it is compared"
+                )
+        for name in self.trainings():
+            self.config(name)

@@ -1,12 +1,12 @@
 """Plans in and out: presets, TOML files, and what a study on disk keeps of one."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from cosmo.documents import Documents
-from cosmo.learn.config import config_from
+from cosmo.learn.session import config_from
 from cosmo.scenario import scenario_from
 from cosmo.study import method_files
 from cosmo.study.plan import Code, Plan
@@ -58,13 +58,24 @@ def _beside(plan: Plan, folder: Path) -> Plan:
         )
         for part in plan.compare
     ]
-    training = plan.training.model_copy(update={"config": found(plan.training.config)})
+    training = plan.training.model_copy(update={"config": _maybe(found, plan.training.config)})
+    own = tuple(
+        each.model_copy(
+            update={"config": _maybe(found, each.config), "scenario": _maybe(found, each.scenario)}
+        )
+        for each in plan.train
+    )
     changes = {
         "scenarios": all_found(plan.scenarios),
         "training": training,
+        "train": own,
         "compare": tuple(parts),
     }
     return plan.model_copy(update=changes)
+
+
+def _maybe(change: Callable[[str], str], name: str | None) -> str | None:
+    return None if name is None else change(name)
 
 
 def plan_checked(data: dict[str, Any]) -> Plan:
@@ -80,5 +91,9 @@ def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
     plan._scenarios = {
         source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
     }
-    plan._config = config_from(resolved["training"])
+    trainings = plan.trainings()
+    plan._configs = {
+        name: config_from(trainings[name].method, told)
+        for name, told in resolved["training"].items()
+    }
     return plan

@@ -6,13 +6,15 @@ from typing import Any
 
 import polars
 
-from cosmo.control import Method, method, trained_method
-from cosmo.control.recording import record
+from cosmo.control import method
 from cosmo.errors import InputError
 from cosmo.files import file_name, made_folder, whole_file
-from cosmo.learn.session import TRAINED
+from cosmo.node import Method
+from cosmo.policy.learned_methods import LEARNED
+from cosmo.policy.trained import trained_method
 from cosmo.study import figures, tables
 from cosmo.study.page import write_page
+from cosmo.study.recording import record
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import Study
 from cosmo.study.units import at_load
@@ -133,7 +135,7 @@ def _recordings(study: Study) -> list[dict[str, Any]]:
     for name in _RECORDED:
         if (scenario, process, rate, name) not in points:
             continue
-        if name in TRAINED:
+        if name in LEARNED:
             try:
                 folder = study.checkpoint(name, rate, process, scenario.name)
             except InputError:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cosmo.control import METHODS
 from cosmo.measure import METRICS, fluid_bound, interval, mean_bound
+from cosmo.policy.learned_methods import LEARNED
 from cosmo.scenario import Scenario, load
 from cosmo.study.plan import Plan
 from cosmo.study.reported import reported
@@ -151,7 +152,7 @@ def gains(
 
 
 def _not_a_rival(name: str) -> bool:
-    return METHODS[name].privileged or METHODS[name].trained
+    return METHODS[name].privileged or name in LEARNED
 
 
 def smoothed(rewards: Sequence[float], window: int = 5) -> list[float]:

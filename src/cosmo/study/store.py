@@ -23,11 +23,13 @@ import cosmo
 from cosmo import checksums
 from cosmo.documents import dump
 from cosmo.errors import InputError
-from cosmo.files import made_folder, read_record, whole_file, write_record, write_table
+from cosmo.files import made_folder, read_record, whole_file, write_record
 from cosmo.study.checks import CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
 from cosmo.study.plan import Plan
 from cosmo.study.plan_files import plan_from
 from cosmo.study.units import KEYS, TrainUnit
+from cosmo.study.work import units_of
+from cosmo.tables import write_table
 
 FORMAT = 1
 STUDY, PLAN, UNITS, FAILED = "study.json", "plan.toml", "units", "failed.txt"
@@ -41,16 +43,21 @@ class Study:
     folder: Path
     plan: Plan
     about: dict[str, Any]  # versions and machine
-    metrics: polars.DataFrame  # scenario, arrivals, rate, method, seed, episode, every metric
+    # scenario, arrivals, rate, method, seed, episode, every metric; and, of what is part of a
+    # sweep, `swept` (the scenario or method that was varied), `sweep` (the field), `sweep_value`.
+    metrics: polars.DataFrame
     curves: polars.DataFrame  # scenario, method, arrivals, rate, seed, episode, reward, …
 
     def checkpoint(self, method: str, rate: float, arrivals: str, scenario: str) -> Path:
         """The folder of a trained method's runs at a load, for `load_controller`."""
-        for unit in self.plan.units():
-            if isinstance(unit, TrainUnit) and arrivals in unit.arrivals:
-                folder = self.folder / UNITS / unit.name / CHECKPOINT
-                same = (unit.method, unit.rate, unit.scenario.name) == (method, rate, scenario)
-                if same and folder.exists():
+        for unit in units_of(self.plan):
+            folder = self.folder / UNITS / unit.name / CHECKPOINT
+            if isinstance(unit, TrainUnit) and unit.label == method and folder.exists():
+                loads = [(one.name, one.workload) for one in unit.played_on]
+                if any(
+                    (name, load.arrivals, load.rate) == (scenario, arrivals, rate)
+                    for name, load in loads
+                ):
                     return folder
         raise InputError(f"'{self.folder}': has no checkpoint of {method} at {rate:g} tasks/s")
 
@@ -113,19 +120,23 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 def merge(folder: Path, plan: Plan) -> None:
     """Gather what is finished into the study's two tables, in the plan's order."""
-    done = [folder / UNITS / unit.name for unit in plan.units()]
+    done = [folder / UNITS / unit.name for unit in units_of(plan)]
     done = [path for path in done if finished(path)]
     place = ["scenario", "arrivals", "rate", "method"]
     points = [(scenario.name, *rest) for scenario, *rest in plan.points()]
     order = polars.DataFrame(points, schema=place, orient="row").with_row_index("place")
+    axes = polars.DataFrame(plan.axes(), schema=_AXES, orient="row")
     written = {}
     for name in (METRICS_FILE, CURVES_FILE):
         parts = [_read(path / name) for path in done if (path / name).exists()]
         if parts:
             rows = polars.concat(parts, how="diagonal")
-            table = rows.join(order, on=place)
-            assert table.height == rows.height, "every row is a point of the plan"
-            table = table.sort("place", "seed", "episode").drop("place")
+            table = rows.join(order, on=place, how="left")
+            if name == METRICS_FILE:
+                assert not table["place"].has_nulls(), "every row is a point of the plan"
+                table = table.join(axes, on=["scenario", "method"], how="left")
+            # A training for all loads has none of its own: its curves come last.
+            table = table.sort("place", "method", "seed", "episode", nulls_last=True).drop("place")
             write_table(folder / name, table)
             written[name] = checksums.of_file(folder / name)
     write_record(folder / CHECKSUMS, {"format": FORMAT, "written": written})
@@ -162,6 +173,10 @@ def _check_tables(folder: Path) -> None:
             )
 
 
+_AXES: dict[str, Any] = {
+    **dict.fromkeys(("scenario", "method", "swept", "sweep"), polars.String),
+    "sweep_value": polars.Float64,
+}
 _CURVES: dict[str, Any] = {
     **dict.fromkeys(("scenario", "method", "arrivals"), polars.String),
     "rate": polars.Float64,

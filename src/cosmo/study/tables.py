@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars
 
-from cosmo.control import PAPER_BASELINES
+from cosmo.policy.registry import PAPER_BASELINES
 from cosmo.study.markup import in_cell, in_tex
 from cosmo.study.statistics import gains, paired, stabilisation
 

@@ -17,13 +17,14 @@ from typing import Any, Protocol
 
 import polars
 
-from cosmo.control import Simulation, evaluate, load_controller, method, simulate_runs
-from cosmo.files import write_table
-from cosmo.learn.config import TrainingConfig
+from cosmo.control import Simulation, evaluate, method, simulate_runs
+from cosmo.learn.run import Config
 from cosmo.measure import METRICS
+from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed
 from cosmo.study.checks import CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
 from cosmo.study.method_files import digests
+from cosmo.tables import write_table
 
 KEYS = ("scenario", "arrivals", "rate", "method", "seed", "episode")
 
@@ -95,75 +96,84 @@ class PlayUnit:
 
 @dataclass(frozen=True)
 class TrainUnit:
-    """A stack of training runs at one rate, and their evaluation."""
+    """A stack of training runs, and their evaluation.
 
-    scenario: Scenario
-    arrivals: tuple[str, ...]
-    rate: float
+    Runs are `trained_on` × seeds. Each is played where it was trained (`played_on`, on the engine
+    of the comparison), or, with `everywhere`, on all of `played_on`.
+    """
+
+    label: str  # the method's name in the study
     method: str
+    trained_on: tuple[Scenario, ...]
+    played_on: tuple[Scenario, ...]
+    everywhere: bool
     seeds: tuple[int, ...]
     episodes: int
-    config: TrainingConfig
-    engine: str  # where it is trained; it is evaluated on the scenario's
+    config: Config
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """The one."""
-        return (self.rate,)
+        """The loads in it, each once."""
+        return tuple(sorted({float(scenario.workload.rate) for scenario in self.played_on}))
 
     @cached_property
     def name(self) -> str:
         """For people, and for the folder."""
-        return _name(self.method, self.scenario.name, f"{self.rate:g}", self._content())
+        where = self.played_on[0].name
+        load = "all" if self.everywhere else f"{self.rates[0]:g}"
+        return _name(self.label, where, load, self._content())
 
     def _content(self) -> dict[str, Any]:
         return {
             "kind": "train",
-            "scenario": self.scenario.model_dump(mode="json"),
-            "arrivals": self.arrivals,
-            "rate": self.rate,
+            "label": self.label,
             "method": self.method,
+            "trained_on": [scenario.model_dump(mode="json") for scenario in self.trained_on],
+            "played_on": [scenario.model_dump(mode="json") for scenario in self.played_on],
+            "everywhere": self.everywhere,
             "seeds": self.seeds,
             "episodes": self.episodes,
             "training": self.config.model_dump(mode="json"),
-            "engine": self.engine,
         }
 
     def carry_out(self, folder: Path, report: Report) -> None:
         """Train, going on where an interrupted attempt was, then evaluate every run."""
         from cosmo.learn import session
-        from cosmo.learn.trainer import Run
+        from cosmo.learn.run import Run
 
         start = time.monotonic()
-        where = changed(self.scenario, {"engine": self.engine})
-        runs = [
-            Run(at_load(where, process, self.rate), seed)
-            for process in self.arrivals
-            for seed in self.seeds
-        ]
+        runs = [Run(scenario, seed) for scenario in self.trained_on for seed in self.seeds]
         session.train(
             folder / CHECKPOINT,
             self.method,
             runs,
             self.config,
             resume=True,
-            told=lambda episode, _: report(0.95 * episode / self.config.episodes),
+            told=lambda episode, _: report(0.9 * episode / self.config.episodes),
         )
-        controller = load_controller(folder / CHECKPOINT)
-        rows = []
-        scenarios = [changed(run.scenario, {"engine": self.scenario.engine}) for run in runs]
-        found = evaluate(controller, self.episodes, scenarios)
-        for run, result in zip(runs, found, strict=True):
-            rows += _rows(run.scenario, self.method, run.seed, result)
+        rows = self._played(load_controller(folder / CHECKPOINT), report)
         curves = polars.read_parquet(folder / CHECKPOINT / CURVES_FILE)
         named = curves.select(
-            polars.lit(self.scenario.name).alias("scenario"),
-            polars.lit(self.method).alias("method"),
+            polars.lit(self.trained_on[0].name).alias("scenario"),
+            polars.lit(self.label).alias("method"),
             polars.all(),
         )
         write_table(folder / CURVES_FILE, named)
         _finish(folder, self._content(), rows, start)
         report(1.0)
+
+    def _played(self, controller: Controller, report: Report) -> list[dict[str, Any]]:
+        """A row for every run and episode of every point."""
+        count = len(controller.runs)
+        each = [scenario for scenario in self.played_on for _ in self.seeds]
+        points = [(scenario,) * count for scenario in self.played_on] if self.everywhere else [each]
+        rows = []
+        for done, scenarios in enumerate(points):
+            found = evaluate(controller, self.episodes, scenarios)
+            for scenario, seed, result in zip(scenarios, controller.seeds, found, strict=True):
+                rows += _rows(scenario, self.label, seed, result)
+            report(0.9 + 0.1 * (done + 1) / len(points))
+        return rows
 
 
 def _name(*parts: Any) -> str:

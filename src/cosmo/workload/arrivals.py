@@ -20,6 +20,12 @@ def arrival_times(scenario: Scenario, random: np.random.Generator) -> Floats:
         case "bursty":
             rates, dwell = state_rates(scenario.workload), scenario.workload.burst.dwell_ms
             return modulated(rates, dwell, window, random)
+        case "steps":
+            bounds = np.array([0.0, *scenario.workload.steps.at, 1.0]) * window
+            pieces = zip(step_rates(scenario.workload), bounds[:-1], bounds[1:], strict=True)
+            return np.concatenate(
+                [poisson(rate, start, end, random) for rate, start, end in pieces if rate > 0]
+            )
 
 
 def deterministic(rate: float, window_ms: float) -> Floats:
@@ -68,12 +74,22 @@ def state_rates(workload: Workload) -> tuple[float, float]:
     return workload.rate * weights[0] / mean, workload.rate * weights[1] / mean
 
 
+def step_rates(workload: Workload) -> tuple[float, ...]:
+    """Tasks a second in each step; their mean over the window is the workload's rate."""
+    weights, at = workload.steps.weights, workload.steps.at
+    lengths = np.diff([0.0, *at, 1.0])
+    mean = float(np.dot(weights, lengths))
+    return tuple(workload.rate * weight / mean for weight in weights)
+
+
 def squared_variation(workload: Workload) -> float:
-    """cv² of the gaps between tasks: 0 deterministic, 1 Poisson, that of the MMPP if bursty."""
+    """cv² of the gaps between tasks: 0 deterministic, 1 Poisson (also within each step), that of
+    the modulated process if bursty.
+    """
     match workload.arrivals:
         case "deterministic":
             return 0.0
-        case "poisson":
+        case "poisson" | "steps":
             return 1.0
         case "bursty":
             a, b = (rate / 1000.0 for rate in state_rates(workload))

@@ -5,14 +5,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.node.units import BYTES_PER_MS, transfer_ms
 from cosmo.scenario import Scenario, per_link, per_node
 from cosmo.seeds import Purpose, stream
 from cosmo.workload.arrivals import arrival_times, modulated
 from cosmo.workload.table import BackgroundTasks, Episode, Tasks
 
 Floats = NDArray[np.float64]
-
-_BYTES_PER_MS = 125.0  # in one Mbps
 
 
 def episode(scenario: Scenario, seed: int, number: int) -> Episode:
@@ -55,7 +54,7 @@ def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Epis
 def idle_delay_ms(scenario: Scenario, en: int, input_bytes: Floats, cycles: Floats) -> Floats:
     """R3: the shorter of the two paths (the shortest of all) on an idle system."""
     access, backhaul, sn = scenario.access, scenario.backhaul, scenario.sn
-    uplink = access.overhead_ms + input_bytes / (access.rate_mbps * _BYTES_PER_MS)
+    uplink = access.overhead_ms + input_bytes / (access.rate_mbps * BYTES_PER_MS)
     best = uplink + cycles / per_node(scenario.en.cycles_per_ms, scenario.en.count)[en]
     shape = scenario.en.count, sn.count
     for up, down, speed in zip(
@@ -72,10 +71,16 @@ def idle_delay_ms(scenario: Scenario, en: int, input_bytes: Floats, cycles: Floa
 
 def _transfer_ms(scenario: Scenario, size: Floats | np.float64, mbps: float) -> Floats:
     """R13 on an idle link."""
-    backhaul, rate = scenario.backhaul, mbps * _BYTES_PER_MS
-    last_packet = np.minimum(size, backhaul.packet_bytes)
-    delay = backhaul.hops * backhaul.hop_delay_ms + (backhaul.hops - 1) * last_packet / rate
-    return np.asarray(size / rate + delay)
+    backhaul = scenario.backhaul
+    return np.asarray(
+        transfer_ms(
+            size,
+            mbps * BYTES_PER_MS,
+            backhaul.hops,
+            backhaul.hop_delay_ms,
+            backhaul.packet_bytes,
+        )
+    )
 
 
 def _cell(scenario: Scenario, seed: int, number: int, en: int) -> tuple[NDArray[np.generic], ...]:

@@ -8,8 +8,8 @@ import polars
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
-from cosmo.files import write_table
 from cosmo.scenario import Scenario
+from cosmo.tables import write_table
 from cosmo.workload.table import Tasks
 
 _REQUIRED = ("time_ms", "ue", "input_bytes", "cycles", "deadline_ms")

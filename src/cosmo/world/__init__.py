@@ -4,26 +4,21 @@
 """
 
 from cosmo.world.batch import Batch, Decisions
-from cosmo.world.observation import DispatchObservation, Settled, Truth, UpdateObservation
 from cosmo.world.outcome import Outcome, StatusRecord
-from cosmo.world.records import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
+from cosmo.world.site import site_of
+from cosmo.world.truth import Settled, Truth
+from cosmo.world.watch import Watcher
 from cosmo.world.worlds import Network, Worlds
 
 __all__ = [
-    "IDLE",
-    "LATENCY",
-    "REQUESTS",
-    "STORAGE",
-    "WAIT",
-    "WORK",
     "Batch",
     "Decisions",
-    "DispatchObservation",
     "Network",
     "Outcome",
     "Settled",
     "StatusRecord",
     "Truth",
-    "UpdateObservation",
+    "Watcher",
     "Worlds",
+    "site_of",
 ]

@@ -2,12 +2,11 @@
 
 import math
 
+from cosmo.node.units import BYTES_PER_MS
 from cosmo.world.compiled import compiled
 from cosmo.world.events import CHANNEL_REQUEST, EN_DECISION, push
 from cosmo.world.outside import post
 from cosmo.world.records import UNDECIDED
-
-_MBPS = 125.0
 
 
 @compiled
@@ -49,7 +48,7 @@ def observe_throughput(constants, state, w, en, ue, sample_bytes, delay):
     """R8: fold in a sample; returns the smoothed throughput and its trend, in Mbps."""
     here = state.ues[w, en * constants.settings[0].ues + ue]
     nominal = constants.settings[0].access_bytes_per_ms
-    sample = (sample_bytes / delay if delay > 0.0 else nominal) / _MBPS
+    sample = (sample_bytes / delay if delay > 0.0 else nominal) / BYTES_PER_MS
     before = here.throughput
     here.samples += 1
     if here.samples == 1:

@@ -7,13 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosmo.node import DispatchObservation, Feedback, UpdateObservation
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import kernel, layout
 from cosmo.world.check import check_episode
-from cosmo.world.observation import DispatchObservation, Settled, Truth, UpdateObservation
 from cosmo.world.outcome import Outcome
-from cosmo.world.records import EN_TURN, RUNNING, SN_TURN, Turn
+from cosmo.world.records import (
+    EN_ROWS,
+    EN_TURN,
+    FEEDBACK_ROWS,
+    HOLDING,
+    RUNNING,
+    SETTLED_ROWS,
+    SN_ROWS,
+    SN_TURN,
+    UNFINISHED,
+    Turn,
+)
+from cosmo.world.truth import Settled, Truth
 
 
 @dataclass(slots=True)
@@ -22,8 +34,7 @@ class Decisions:
 
     dispatch: DispatchObservation
     update: UpdateObservation
-    truth: Truth  # rows as in `dispatch`; not for policies
-    settled: Settled
+    feedback: Feedback  # what ENs have heard of their tasks since the last turn
     over: bool
 
 
@@ -61,20 +72,21 @@ class Batch(ABC):
         """Carry out the answers to the last decisions and run every world on to its next one.
 
         With `hold` ("en" or "sn"), worlds that wait for such a decision stay where they are,
-        unanswered; only the others go on. Rows that are held come first in what is returned, and
-        the settled tasks include those told before.
+        unanswered; only the others go on. Rows that are held come first in what is returned;
+        feedback and settled tasks include those told before.
         """
         self.advance_buffers(hold)
         return self._decisions()
 
     def advance_buffers(self, hold: str = "") -> Turn:
         """The same for compiled callers, who read and answer in the turn's own arrays."""
-        self._turn.counts[kernel.HOLDING] = {"": RUNNING, "en": EN_TURN, "sn": SN_TURN}[hold]
+        self._turn.counts[HOLDING] = {"": RUNNING, "en": EN_TURN, "sn": SN_TURN}[hold]
         self._run()
         turn = self._turn
         # Whoever is asked must answer.
-        turn.action[: turn.counts[kernel.EN_ROWS]] = -1
-        turn.interval[: turn.counts[kernel.SN_ROWS]] = np.nan
+        turn.action[: turn.counts[EN_ROWS]] = -1
+        turn.interval[: turn.counts[SN_ROWS]] = np.nan
+        turn.numbers[: turn.counts[SN_ROWS]] = np.nan
         return turn
 
     def restart(self, world: int, episode: Episode) -> None:
@@ -94,15 +106,39 @@ class Batch(ABC):
         action: ArrayLike | None = None,
         send: ArrayLike | None = None,
         interval_ms: ArrayLike | None = None,
+        numbers: ArrayLike | None = None,
     ) -> None:
-        """Answer the pending decisions, row by row; they take effect with the next `advance()`."""
-        ens, sns = self._turn.counts[kernel.EN_ROWS], self._turn.counts[kernel.SN_ROWS]
+        """Answer the pending decisions, row by row; they take effect with the next `advance()`.
+
+        `numbers` [row, d] are what a status carries, and count where one is sent.
+        """
+        ens, sns = self._turn.counts[EN_ROWS], self._turn.counts[SN_ROWS]
         if action is not None:
             self._turn.action[:ens] = action
         if send is not None:
             self._turn.send[:sns] = send
         if interval_ms is not None:
             self._turn.interval[:sns] = interval_ms
+        if numbers is not None:
+            self._turn.numbers[:sns] = numbers
+
+    def truth(self) -> Truth:
+        """The true state behind the pending EN decisions, in their rows; not for policies (R15)."""
+        turn = self._turn
+        ens = turn.counts[EN_ROWS]
+        return Truth(turn.estimate[:ens], turn.feasible[:ens], turn.true_state[:ens])
+
+    def settled(self) -> Settled:
+        """Tasks whose outcome became final since the last turn; not for policies (R15)."""
+        rows = self._turn.settled[: self._turn.counts[SETTLED_ROWS]]
+        return Settled(
+            world=rows["world"],
+            task=rows["task"],
+            en=rows["en"],
+            action=rows["action"],
+            outcome=rows["outcome"],
+            time_ms=rows["time_ms"],
+        )
 
     @abstractmethod
     def outcome(self, world: int) -> Outcome:
@@ -111,7 +147,7 @@ class Batch(ABC):
     @property
     @abstractmethod
     def over(self) -> NDArray[np.bool_]:
-        """Which worlds are."""
+        """[world] whether it is over."""
 
     @property
     @abstractmethod
@@ -126,7 +162,7 @@ class Batch(ABC):
     @property
     def all_over(self) -> bool:
         """Whether nobody has anything left to decide."""
-        return bool(self._turn.counts[kernel.UNFINISHED] == 0)
+        return bool(self._turn.counts[UNFINISHED] == 0)
 
     @abstractmethod
     def _run(self) -> None:
@@ -143,13 +179,15 @@ class Batch(ABC):
                 f"actions must be whole numbers from 0 to {self.scenario.sn.count + 1}"
             )
         if error == kernel.BAD_INTERVAL:
-            raise ValueError("intervals must be finite and greater than 0 ms")
+            raise ValueError("intervals must be greater than 0 ms")
+        if error == kernel.BAD_NUMBERS:
+            raise ValueError(f"a status must carry {self._dimensions} finite numbers")
 
     def _decisions(self) -> Decisions:
         turn = self._turn
-        ens, sns = turn.counts[kernel.EN_ROWS], turn.counts[kernel.SN_ROWS]
+        ens, sns = turn.counts[EN_ROWS], turn.counts[SN_ROWS]
         task, status = turn.dispatch[:ens], turn.update[:sns]
-        settled = turn.settled[: turn.counts[kernel.SETTLED_ROWS]]
+        told = turn.feedback[: turn.counts[FEEDBACK_ROWS]]
         dispatch = DispatchObservation(
             world=task["world"],
             en=task["en"],
@@ -166,8 +204,8 @@ class Batch(ABC):
             en_state=task["en_state"],
             local_wait_ms=task["local_wait_ms"],
             local_room=task["local_room"],
-            sn_state=turn.cached_state[:ens],
-            sn_source_ms=turn.cached_source[:ens],
+            status=turn.status[:ens],
+            status_ms=turn.status_source[:ens],
             up_link_mbps=turn.up_link[:ens],
             up_backlog_ms=turn.up_backlog[:ens],
         )
@@ -176,8 +214,8 @@ class Batch(ABC):
             sn=status["sn"],
             time_ms=status["time_ms"],
             sn_state=status["sn_state"],
-            acknowledged_state=turn.acknowledged_state[:sns],
-            acknowledged_source_ms=turn.acknowledged_source[:sns],
+            acknowledged=turn.acknowledged[:sns],
+            acknowledged_ms=turn.acknowledged_source[:sns],
             recent_delay_ms=status["recent_delay_ms"],
             recent_success=status["recent_success"],
             recent_failure=status["recent_failure"],
@@ -186,14 +224,14 @@ class Batch(ABC):
         return Decisions(
             dispatch=dispatch,
             update=update,
-            truth=Truth(turn.estimate[:ens], turn.feasible[:ens], turn.true_state[:ens]),
-            settled=Settled(
-                world=settled["world"],
-                task=settled["task"],
-                en=settled["en"],
-                action=settled["action"],
-                outcome=settled["outcome"],
-                time_ms=settled["time_ms"],
+            feedback=Feedback(
+                world=told["world"],
+                en=told["en"],
+                task=told["task"],
+                action=told["action"],
+                fate=told["fate"],
+                in_time=told["in_time"],
+                time_ms=told["time_ms"],
             ),
             over=self.all_over,
         )

@@ -1,6 +1,8 @@
 """How kernel code is compiled, said once."""
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -24,3 +26,16 @@ def compiled(function: Callable[..., Any]) -> Any:
 def entry_point(function: Callable[..., Any]) -> Any:
     """A function of the kernel that Python calls; its machine code is kept on disk."""
     return njit(cache=True, **_NO_REFERENCE_COUNTS)(function)
+
+
+def fingerprint_of(*folders: Path) -> str:
+    """A digest of all Python files in these folders, for the key of a compiled function's cache.
+
+    Numba looks at the entry point's own file only. Whole folders, so that no constant that is
+    compiled in can be forgotten.
+    """
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -13,9 +13,10 @@ ACK_AT_SN = 4  # subject: message
 EN_DECISION = 5  # subject: task
 SN_DECISION = 6  # subject: SN
 CHANNEL_REQUEST = 7  # subject: task whose UE comes back into range
+NOTICE_AT_EN = 8  # subject: task that an SN has refused (R27)
 
 # R5, for events at the same instant: finish, delivery, EN decision, SN decision, generation.
-KIND = (0, 1, 1, 1, 1, 2, 3, 4)
+KIND = (0, 1, 1, 1, 1, 2, 3, 4, 1)
 KIND_SHIFT = 48  # leaves room for more events than any episode schedules
 
 

@@ -1,18 +1,20 @@
 """The event loop: apply the answers, run each world on to its next decision, write what it sees."""
 
-import hashlib
 import math
 from pathlib import Path
 
 import numpy as np
 
+from cosmo import node
+from cosmo.node.feedback import DONE, GIVEN_UP, REFUSED
 from cosmo.world.access import observe_throughput, request_channel, residual_time
-from cosmo.world.compiled import compiled, entry_point
+from cosmo.world.compiled import compiled, entry_point, fingerprint_of
 from cosmo.world.events import (
     ACK_AT_SN,
     CHANNEL_REQUEST,
     EN_DECISION,
     FINISH,
+    NOTICE_AT_EN,
     RESULT_AT_EN,
     SN_DECISION,
     STATUS_AT_EN,
@@ -24,38 +26,45 @@ from cosmo.world.foresight import foresee
 from cosmo.world.links import (
     DOWN,
     UP,
+    arrival_after_start,
     deliver_later,
     join_flight,
     leave_flight,
+    rate_at,
     transmit,
     write_rate_statistics,
 )
 from cosmo.world.nodes import admit, complete, has_room, write_state
 from cosmo.world.outside import give_up, must_wait, receive
 from cosmo.world.records import (
+    EN_ROWS,
     EN_TURN,
+    ERROR,
+    FEEDBACK_ROWS,
     FN,
     FP,
+    HOLDING,
     NEEDS_ROOM,
     NETWORK,
-    NO_TASK,
     OVER,
     RUNNING,
+    SETTLED_ROWS,
+    SN_ROWS,
     SN_TURN,
-    STATE_FIELDS,
+    STALLED,
     TN,
     TP,
+    UNFINISHED,
 )
-from cosmo.world.status import receive_ack, receive_status, send_status
+from cosmo.world.service import IN_TIME, LATE, TURNED_AWAY, judge, write_recent
+from cosmo.world.status import receive_ack, receive_status, send_status, since
 
-# Places in Turn.counts.
-EN_ROWS, SN_ROWS, SETTLED_ROWS, UNFINISHED, ERROR, STALLED, HOLDING = range(7)
-BAD_ACTION, BAD_INTERVAL = 1, 2
+BAD_ACTION, BAD_INTERVAL, BAD_NUMBERS = 1, 2, 3
 
 
 @compiled
-def _settle(state, turn, w, sns, task, outcome, now):
-    """A task's outcome becomes final; its SN remembers it for a while (R19)."""
+def _settle(state, turn, w, task, outcome, now):
+    """A task's outcome becomes final: for labels, rewards and the record, not for the nodes."""
     item = state.tasks[task]
     item.outcome = outcome
     item.clock = now
@@ -67,31 +76,46 @@ def _settle(state, turn, w, sns, task, outcome, now):
     told.action = item.action
     told.outcome = outcome
     told.time_ms = now
-    if 1 <= item.action <= sns:
-        service = state.services[w, item.action - 1]
-        item.next = NO_TASK
-        if service.recent_head == NO_TASK:
-            service.recent_head = task
-        else:
-            state.tasks[service.recent_tail].next = task
-        service.recent_tail = task
-        service.recent_count += 1
-        service.recent_success += 1 if outcome == TP else 0
-        service.recent_delay += now - item.generated
 
 
 @compiled
-def _settle_by_deadline(state, turn, w, sns, task, now):
+def _tell(state, turn, w, task, fate, in_time, now):
+    """An EN hears what became of a task of its own (R29)."""
     item = state.tasks[task]
-    outcome = TP if now - item.generated <= item.deadline else FP
-    _settle(state, turn, w, sns, task, outcome, now)
+    told = turn.feedback[turn.counts[FEEDBACK_ROWS]]
+    turn.counts[FEEDBACK_ROWS] += 1
+    told.world = w
+    told.task = task - state.worlds[w].first_task
+    told.en = item.node
+    told.action = item.action
+    told.fate = fate
+    told.in_time = in_time
+    told.time_ms = now
 
 
 @compiled
-def _refuse(state, turn, w, sns, task, now):
+def _done(state, turn, w, task, now):
+    """The EN has the result: the outcome is final, and known to it."""
+    item = state.tasks[task]
+    in_time = now - item.generated <= item.deadline
+    _settle(state, turn, w, task, TP if in_time else FP, now)
+    _tell(state, turn, w, task, DONE, in_time, now)
+
+
+@compiled
+def _refuse(state, turn, w, task, now):
     """R10: a false positive at this moment."""
     state.tasks[task].refused = True
-    _settle(state, turn, w, sns, task, FP, now)
+    _settle(state, turn, w, task, FP, now)
+
+
+@compiled
+def _answer_en(constants, state, w, task, message_bytes, what, now):
+    """An SN sends the result of a task, or a notice that it was refused (R27), to its EN."""
+    item = state.tasks[task]
+    link = np.int64(item.node) * constants.settings[0].sns + item.action - 1
+    arrival = transmit(constants, state, w, link, DOWN, message_bytes, now)
+    deliver_later(constants, state, w, link, DOWN, message_bytes, arrival, what, task)
 
 
 @compiled
@@ -103,7 +127,8 @@ def _act(constants, state, turn, w, task, action, now):
     item.decided = now
     if action == 0:
         if not admit(constants, state, w, np.int64(item.node), task, now):
-            _refuse(state, turn, w, sns, task, now)
+            _refuse(state, turn, w, task, now)
+            _tell(state, turn, w, task, REFUSED, False, now)
     elif action <= sns:
         link = np.int64(item.node) * sns + action - 1
         size = item.input_bytes
@@ -111,7 +136,20 @@ def _act(constants, state, turn, w, task, action, now):
         join_flight(state, w, action - 1, task, arrival)
         deliver_later(constants, state, w, link, UP, size, arrival, TASK_AT_SN, task)
     else:
-        _settle(state, turn, w, sns, task, FN if item.feasible != 0 else TN, now)
+        _settle(state, turn, w, task, FN if item.feasible != 0 else TN, now)
+        _tell(state, turn, w, task, GIVEN_UP, False, now)
+
+
+@compiled
+def _finish_at_sn(constants, state, w, task, now):
+    """The result sets out; the SN judges whether it will have been in time (R29)."""
+    fixed = constants.settings[0]
+    item = state.tasks[task]
+    link = np.int64(item.node) * fixed.sns + item.action - 1
+    rate = rate_at(constants, state, w, link, DOWN, now)
+    delay = arrival_after_start(constants, fixed.result_bytes, now, rate) - item.generated
+    judge(state, w, task, IN_TIME if delay <= item.deadline else LATE, delay, now)
+    _answer_en(constants, state, w, task, fixed.result_bytes, RESULT_AT_EN, now)
 
 
 @compiled
@@ -121,27 +159,27 @@ def _handle(constants, state, turn, w, what, subject, now):
     if what == FINISH:
         node = constants.slot_node[subject]
         task = complete(constants, state, w, subject, now)
-        item = state.tasks[task]
         if task >= state.worlds[w].end_task:
-            item.clock = now  # background work is done when it is done
+            state.tasks[task].clock = now  # background work is done when it is done
         elif node < fixed.ens:
-            _settle_by_deadline(state, turn, w, fixed.sns, task, now)
+            _done(state, turn, w, task, now)
         else:
-            link = np.int64(item.node) * fixed.sns + item.action - 1
-            size = fixed.result_bytes
-            arrival = transmit(constants, state, w, link, DOWN, size, now)
-            deliver_later(constants, state, w, link, DOWN, size, arrival, RESULT_AT_EN, task)
+            _finish_at_sn(constants, state, w, task, now)
     elif what == TASK_AT_SN:
         sn = np.int64(state.tasks[subject].action) - 1
         leave_flight(state, w, sn, subject)
         if not admit(constants, state, w, fixed.ens + sn, subject, now):
-            _refuse(state, turn, w, fixed.sns, subject, now)
+            _refuse(state, turn, w, subject, now)
+            judge(state, w, subject, TURNED_AWAY, 0.0, now)
+            _answer_en(constants, state, w, subject, fixed.notice_bytes, NOTICE_AT_EN, now)
     elif what == RESULT_AT_EN:
-        _settle_by_deadline(state, turn, w, fixed.sns, subject, now)
+        _done(state, turn, w, subject, now)
+    elif what == NOTICE_AT_EN:
+        _tell(state, turn, w, subject, REFUSED, False, now)
     elif what == STATUS_AT_EN:
         receive_status(constants, state, w, subject, now)
     elif what == ACK_AT_SN:
-        receive_ack(state, w, subject)
+        receive_ack(constants, state, w, subject)
     elif what == CHANNEL_REQUEST:
         request_channel(constants, state, w, subject, now)
 
@@ -152,10 +190,11 @@ def _account(constants, state, turn, w, now, row):
     fixed = constants.settings[0]
     age, error = 0.0, 0.0
     for sn in range(fixed.sns):
-        age += now - max(turn.cached_source[row, sn], 0.0)
+        cache = state.caches[w, np.int64(turn.dispatch[row].en) * fixed.sns + sn]
+        age += now - since(cache.source)
         worst = 0.0
         for k in range(constants.state_scale.shape[1]):
-            gap = abs(turn.true_state[row, sn, k] - turn.cached_state[row, sn, k])
+            gap = abs(turn.true_state[row, sn, k] - cache.snapshot[k])
             worst = max(worst, gap / constants.state_scale[fixed.ens + sn, k])
         error += worst
     world = state.worlds[w]
@@ -190,10 +229,9 @@ def _show_task(constants, state, turn, w, task, now, row):
     seen.local_room = has_room(constants, state, w, en, item.input_bytes, 0.0, 0)
     for sn in range(fixed.sns):
         link = en * fixed.sns + sn
-        cache = state.caches[w, link]
-        turn.cached_source[row, sn] = cache.source
-        for k in range(STATE_FIELDS):
-            turn.cached_state[row, sn, k] = cache.state[k]
+        turn.status_source[row, sn] = state.caches[w, link].source
+        for k in range(fixed.dimensions):
+            turn.status[row, sn, k] = state.cached[w, link, k]
         write_rate_statistics(constants, state, w, link, UP, now, turn.up_link[row, sn])
         turn.up_backlog[row, sn] = max(0.0, state.links[w, link].up_free - now)
         write_state(constants, state, w, fixed.ens + sn, now, turn.true_state[row, sn])
@@ -213,29 +251,12 @@ def _show_status(constants, state, turn, w, sn, now, row):
     seen.sn = sn
     seen.time_ms = now
     write_state(constants, state, w, fixed.ens + sn, now, seen.sn_state)
-    service = state.services[w, sn]
-    while service.recent_count > 0:
-        oldest = state.tasks[service.recent_head]
-        if oldest.clock >= now - fixed.history:
-            break
-        service.recent_count -= 1
-        service.recent_success -= 1 if oldest.outcome == TP else 0
-        service.recent_delay -= oldest.clock - oldest.generated
-        service.recent_head = oldest.next
-    if service.recent_count == 0:
-        service.recent_head = NO_TASK
-        service.recent_delay = 0.0
-        seen.recent_delay_ms, seen.recent_success, seen.recent_failure = 0.0, 0.0, 0.0
-    else:
-        seen.recent_delay_ms = service.recent_delay / service.recent_count
-        seen.recent_success = service.recent_success / service.recent_count
-        seen.recent_failure = 1.0 - seen.recent_success
+    write_recent(constants, state, w, sn, now, seen)
     for en in range(fixed.ens):
         link = en * fixed.sns + sn
-        cache = state.caches[w, link]
-        turn.acknowledged_source[row, en] = cache.acknowledged
-        for k in range(STATE_FIELDS):
-            turn.acknowledged_state[row, en, k] = cache.acknowledged_state[k]
+        turn.acknowledged_source[row, en] = state.caches[w, link].acknowledged
+        for k in range(fixed.dimensions):
+            turn.acknowledged[row, en, k] = state.acknowledged[w, link, k]
         write_rate_statistics(constants, state, w, link, DOWN, now, turn.down_link[row, en])
 
 
@@ -248,8 +269,12 @@ def fault(turn, sns, holding):
                 return BAD_ACTION
     if holding != SN_TURN:
         for row in range(turn.counts[SN_ROWS]):
-            if not (turn.interval[row] > 0.0 and math.isfinite(turn.interval[row])):
+            if not turn.interval[row] > 0.0:
                 return BAD_INTERVAL
+            if turn.send[row]:
+                for k in range(turn.numbers.shape[1]):
+                    if not math.isfinite(turn.numbers[row, k]):
+                        return BAD_NUMBERS
     return 0
 
 
@@ -265,8 +290,8 @@ def _answer(constants, state, turn, w):
         interval = turn.interval[world.row]
         world.update_decisions += 1
         if turn.send[world.row]:
-            send_status(constants, state, w, np.int64(world.subject), world.now)
-        if world.now + interval < fixed.window:
+            send_status(constants, state, turn, w, np.int64(world.subject), world.row, world.now)
+        if world.now + interval <= fixed.window:  # R21: also on the very end
             push(state, w, world.now + interval, SN_DECISION, world.subject)
     world.waits_for = RUNNING
 
@@ -277,15 +302,16 @@ def _run(constants, state, turn, w):
     fixed = constants.settings[0]
     ens = fixed.ens
     world = state.worlds[w]
-    # An event or an answer adds at most ens + 1 events and settles at most one task; answers of
-    # other worlds may be still to come in this turn.
+    # An event or an answer adds at most ens + 1 events, settles at most one task and tells of at
+    # most one; answers of other worlds may be still to come in this turn.
     room = state.events.shape[1] - 2 * (ens + 4)
-    settled_room = turn.settled.size - state.worlds.size - 2
+    told_room = turn.settled.size - state.worlds.size - 2
     while True:
         if (
             world.events > room
             or world.free_messages < ens
-            or turn.counts[SETTLED_ROWS] > settled_room
+            or turn.counts[SETTLED_ROWS] > told_room
+            or turn.counts[FEEDBACK_ROWS] > told_room
         ):
             world.waits_for = NEEDS_ROOM
             return
@@ -331,10 +357,7 @@ def _run(constants, state, turn, w):
 
 def fingerprint():
     """Numba keys its cache by the entry point's own file; this adds all the files it is made of."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return fingerprint_of(Path(__file__).parent, Path(node.__file__).parent)
 
 
 def _entry_points(fingerprint):
@@ -360,6 +383,7 @@ def _entry_points(fingerprint):
                 turn.counts[SN_ROWS] = 0
             if holding == RUNNING:
                 turn.counts[SETTLED_ROWS] = 0
+                turn.counts[FEEDBACK_ROWS] = 0
             turn.counts[UNFINISHED] = 0
         for w in range(state.worlds.size):
             waits_for = state.worlds[w].waits_for

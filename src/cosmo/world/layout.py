@@ -4,14 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cosmo.scenario import Scenario, en_state_scale, per_link, per_node, sn_state_scale
+from cosmo.node.state import STATE_FIELDS
+from cosmo.node.units import BYTES_PER_MS
+from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world.events import KIND, KIND_SHIFT, SN_DECISION
 from cosmo.world.records import (
     CACHE,
+    COUNTS,
     DISPATCH_ROW,
     EVENT,
-    IDLE,
+    FEEDBACK_ROW,
+    JUDGED,
     LINK,
     MESSAGE,
     NO_ACTION,
@@ -23,20 +27,19 @@ from cosmo.world.records import (
     SETTINGS,
     SETTLED_ROW,
     SLOT,
-    STATE_FIELDS,
-    STORAGE,
     TASK,
     UE,
     UPDATE_ROW,
     WORLD,
     Constants,
+    Floats,
     Records,
     State,
     Turn,
 )
+from cosmo.world.site import site_of
 from cosmo.world.walks import walks
 
-_BYTES_PER_MS = 125.0  # in one Mbps
 _FIRST_EVENTS, _FIRST_MESSAGES = 48, 8  # both grow when a world needs more
 
 
@@ -48,12 +51,13 @@ def constants(
     scenario: Scenario, window_ms: float, status_dimensions: int, outside: bool = False
 ) -> Constants:
     """What the kernel needs to know of a scenario; `outside` if the network is not ours."""
-    en, sn, backhaul = scenario.en, scenario.sn, scenario.backhaul
+    backhaul, site = scenario.backhaul, site_of(scenario)
+    en, sn = site.en, site.sn
     fixed = np.zeros(1, SETTINGS)
     fixed["window"] = window_ms
     fixed["warmup"] = scenario.episode.warmup_ms
     fixed["undecided_after"] = scenario.episode.undecided_after_ms
-    fixed["access_bytes_per_ms"] = scenario.access.rate_mbps * _BYTES_PER_MS
+    fixed["access_bytes_per_ms"] = scenario.access.rate_mbps * BYTES_PER_MS
     fixed["access_overhead"] = scenario.access.overhead_ms
     fixed["contention"] = scenario.access.contention_ms
     fixed["throughput_weight"] = scenario.access.throughput_weight
@@ -67,6 +71,8 @@ def constants(
         scenario.status.header_bytes + scenario.status.bytes_per_dimension * status_dimensions
     )
     fixed["ack_bytes"] = scenario.status.ack_bytes
+    fixed["notice_bytes"] = scenario.status.notice_bytes
+    fixed["dimensions"] = status_dimensions
     fixed["reservation_floor"] = scenario.storage.reservation_floor_bytes
     fixed["loss"] = scenario.status.loss_probability
     fixed["jitter"] = scenario.status.jitter_ms
@@ -75,22 +81,23 @@ def constants(
     constant = scenario.fading.factors == (1.0, 1.0)
     fixed["rate_period"] = 0.0 if constant else scenario.fading.period_ms
     fixed["hops"] = backhaul.hops
-    fixed["ens"] = en.count
-    fixed["sns"] = sn.count
+    fixed["ens"] = len(en)
+    fixed["sns"] = len(sn)
     fixed["ues"] = len(scenario.mobility.distances_m)
-    slots = np.array([*per_node(en.slots, en.count), *per_node(sn.slots, sn.count)], np.int64)
+    slots = np.concatenate([en.slots, sn.slots])
     of_ue = walks(scenario.mobility)
     return Constants(
         settings=fixed,
         node_slots=slots,
-        node_rate=_both(en.cycles_per_ms, sn.cycles_per_ms, scenario),
-        node_storage=_both(en.storage_bytes, sn.storage_bytes, scenario),
-        node_queue=_both(en.queue_capacity, sn.queue_capacity, scenario).astype(np.int64),
+        node_rate=np.concatenate([en.cycles_per_ms, sn.cycles_per_ms]),
+        node_storage=np.concatenate([en.storage_bytes, sn.storage_bytes]),
+        node_queue=np.concatenate([en.queue_capacity, sn.queue_capacity]),
         first_slot=np.concatenate([[0], np.cumsum(slots)]).astype(np.int64),
         slot_node=np.repeat(np.arange(len(slots)), slots),
-        up_rate=np.array(per_link(backhaul.up_mbps, en.count, sn.count)) * _BYTES_PER_MS,
-        down_rate=np.array(per_link(backhaul.down_mbps, en.count, sn.count)) * _BYTES_PER_MS,
-        state_scale=np.concatenate([en_state_scale(scenario), sn_state_scale(scenario)]),
+        up_rate=site.links.up_mbps * BYTES_PER_MS,
+        down_rate=site.links.down_mbps * BYTES_PER_MS,
+        sn_idle=sn.idle_state,
+        state_scale=np.concatenate([site.state_scale(en), site.state_scale(sn)]),
         ue_enter=of_ue.enter,
         ue_leave=of_ue.leave,
         ue_edge=of_ue.edge,
@@ -98,17 +105,11 @@ def constants(
     )
 
 
-def _both(
-    of_en: float | tuple[float, ...], of_sn: float | tuple[float, ...], scenario: Scenario
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    values = (*per_node(of_en, scenario.en.count), *per_node(of_sn, scenario.sn.count))
-    return np.array(values, np.float64)
-
-
 def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) -> State:
     """Every world at time 0, before its first event."""
     ens, sns = int(fixed.settings["ens"][0]), int(fixed.settings["sns"][0])
     ues, count = int(fixed.settings["ues"][0]), len(episodes)
+    dimensions = int(fixed.settings["dimensions"][0])
     own = np.array([len(episode.tasks) for episode in episodes])
     other = np.array([len(episode.background) for episode in episodes])
     room = own + other + (own + other) // 8 + 64  # the next episode there may be a little longer
@@ -134,10 +135,8 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
     for name in ("flight_head", "flight_tail", "recent_head", "recent_tail"):
         services[name] = NO_TASK
     caches = np.zeros((count, ens * sns), CACHE)
-    caches["source"] = caches["acknowledged"] = -1.0
-    idle = np.zeros((sns, STATE_FIELDS))  # R14: an empty cache reads as an idle SN
-    idle[:, IDLE], idle[:, STORAGE] = fixed.node_slots[ens:], fixed.node_storage[ens:]
-    caches["state"] = caches["acknowledged_state"] = np.tile(idle, (ens, 1))
+    caches["source"] = caches["acknowledged"] = np.nan
+    caches["snapshot"] = np.tile(fixed.sn_idle, (ens, 1))  # errors count from an idle SN (R14)
 
     events = np.zeros((count, _FIRST_EVENTS + 4 * (ens + sns)), EVENT)
     if updates:  # R21: each SN decides first at time 0
@@ -145,13 +144,18 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         events["subject"][:, :sns] = np.arange(sns)
         events["order"][:, :sns] = (KIND[SN_DECISION] << KIND_SHIFT) + np.arange(sns)
         worlds["events"] = worlds["sequence"] = sns
-    messages = np.zeros((count, 0), MESSAGE)
-    messages = with_more_messages(worlds, messages, max(_FIRST_MESSAGES, 2 * ens))
+    messages, carried = with_more_messages(
+        worlds,
+        np.zeros((count, 0), MESSAGE),
+        np.zeros((count, 0, dimensions)),
+        max(_FIRST_MESSAGES, 2 * ens),
+    )
     posts = ens + 2 if fixed.settings["outside"][0] else 0
     factors = np.stack([episode.rate_factor for episode in episodes])
     return State(
         worlds=worlds,
         tasks=tasks,
+        judged=np.zeros(len(tasks), JUDGED),
         events=events,
         nodes=nodes,
         slots=slots,
@@ -160,7 +164,10 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         links=np.zeros((count, ens * sns), LINK),
         services=services,
         caches=caches,
+        cached=np.zeros((count, ens * sns, dimensions)),
+        acknowledged=np.zeros((count, ens * sns, dimensions)),
         messages=messages,
+        carried=carried,
         posts=np.zeros((count, posts), POST),
         rate_factor=factors.reshape(count, 2 * ens * sns, factors.shape[-1]),
         scratch=np.zeros(int(fixed.node_slots.max())),
@@ -175,19 +182,23 @@ def restarted(fixed: Constants, state: State, world: int, episode: Episode, upda
     """
     fresh = initial_state(fixed, [episode], updates)
     old, new = state.worlds[world], fresh.worlds[0].copy()
-    count, tasks = int(new["end_background"]), state.tasks
+    count, tasks, judged = int(new["end_background"]), state.tasks, state.judged
     place, end = int(old["first_task"]), int(old["end_room"])
     if count > end - place:
         place, end = len(tasks), len(tasks) + len(fresh.tasks)
         more = _aligned(end, TASK)
         more[:place] = tasks
         tasks = more
+        judged = np.concatenate([judged, np.zeros(len(fresh.tasks), JUDGED)])
     for name in ("first_task", "next_task", "end_task", "next_background", "end_background"):
         new[name] += place
     new["end_room"] = end
     tasks[place : place + count] = fresh.tasks[:count]
     state.worlds[world] = new
-    for name in ("nodes", "slots", "channel_free", "ues", "links", "services", "caches"):
+    for name in (
+        *("nodes", "slots", "channel_free", "ues", "links"),
+        *("services", "caches", "cached", "acknowledged"),
+    ):
         getattr(state, name)[world] = getattr(fresh, name)[0]
     state.events[world, : fresh.events.shape[1]] = fresh.events[0]
     # All messages of the world are free again.
@@ -196,7 +207,7 @@ def restarted(fixed: Constants, state: State, world: int, episode: Episode, upda
     state.worlds[world]["free_message"] = 0
     state.worlds[world]["free_messages"] = len(messages)
     state.rate_factor[world] = fresh.rate_factor[0]
-    return state._replace(tasks=tasks)
+    return state._replace(tasks=tasks, judged=judged)
 
 
 def _aligned(count: int, kind: np.dtype[np.void]) -> Records:
@@ -220,36 +231,42 @@ def _fill_tasks(rows: Records, episode: Episode, ens: int) -> None:
     rows["decided"] = rows["clock"] = np.nan
 
 
-def with_more_messages(worlds: Records, messages: Records, more: int) -> Records:
-    """The messages of every world with `more` free ones added."""
+def with_more_messages(
+    worlds: Records, messages: Records, carried: Floats, more: int
+) -> tuple[Records, Floats]:
+    """The messages of every world, and the numbers that they carry, with `more` free ones added."""
     count, before = messages.shape
     added = np.zeros((count, more), MESSAGE)
     added["next"] = np.arange(before + 1, before + more + 1)
     added["next"][:, -1] = worlds["free_message"] if before else NO_TASK
     worlds["free_message"] = before
     worlds["free_messages"] += more
-    return np.concatenate([messages, added], axis=1)
+    numbers = np.zeros((count, more, carried.shape[2]))
+    return np.concatenate([messages, added], axis=1), np.concatenate([carried, numbers], axis=1)
 
 
 def blank_turn(fixed: Constants, count: int) -> Turn:
     """Room for one decision of every world."""
     ens, sns = int(fixed.settings["ens"][0]), int(fixed.settings["sns"][0])
+    dimensions, told = int(fixed.settings["dimensions"][0]), 4 * count + 64
     return Turn(
-        counts=np.zeros(7, np.int64),
+        counts=np.zeros(COUNTS, np.int64),
         dispatch=np.zeros(count, DISPATCH_ROW),
-        cached_state=np.zeros((count, sns, STATE_FIELDS)),
-        cached_source=np.zeros((count, sns)),
+        status=np.zeros((count, sns, dimensions)),
+        status_source=np.zeros((count, sns)),
         up_link=np.zeros((count, sns, 3)),
         up_backlog=np.zeros((count, sns)),
         estimate=np.zeros((count, 1 + sns)),
         feasible=np.zeros((count, 1 + sns), np.bool_),
         true_state=np.zeros((count, sns, STATE_FIELDS)),
         update=np.zeros(count, UPDATE_ROW),
-        acknowledged_state=np.zeros((count, ens, STATE_FIELDS)),
+        acknowledged=np.zeros((count, ens, dimensions)),
         acknowledged_source=np.zeros((count, ens)),
         down_link=np.zeros((count, ens, 3)),
         action=np.zeros(count, np.int64),
         send=np.zeros(count, np.bool_),
         interval=np.ones(count),
-        settled=np.zeros(4 * count + 64, SETTLED_ROW),
+        numbers=np.zeros((count, dimensions)),
+        settled=np.zeros(told, SETTLED_ROW),
+        feedback=np.zeros(told, FEEDBACK_ROW),
     )

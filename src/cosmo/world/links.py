@@ -2,13 +2,15 @@
 
 import math
 
+from cosmo.node import units
 from cosmo.world.compiled import compiled
 from cosmo.world.events import push
 from cosmo.world.outside import post
 from cosmo.world.records import NO_TASK
 
 UP, DOWN = 0, 1
-_MBPS = 125.0  # bytes per ms in one Mbps
+_MBPS = units.BYTES_PER_MS
+_transfer_ms = compiled(units.transfer_ms)
 
 
 @compiled
@@ -38,13 +40,8 @@ def on_wire(constants, message_bytes):
 def arrival_after_start(constants, message_bytes, start, rate):
     """When the last bit of a message that starts at `start` is at the other end (R13)."""
     fixed = constants.settings[0]
-    last_packet = min(message_bytes, fixed.packet_bytes) + fixed.framing
-    return (
-        start
-        + on_wire(constants, message_bytes) / rate
-        + fixed.hops * fixed.hop_delay
-        + (fixed.hops - 1) * last_packet / rate
-    )
+    size, packet = on_wire(constants, message_bytes), fixed.packet_bytes + fixed.framing
+    return start + _transfer_ms(size, rate, fixed.hops, fixed.hop_delay, packet)
 
 
 @compiled

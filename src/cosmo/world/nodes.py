@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from cosmo.node.state import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
 from cosmo.world.compiled import compiled
 from cosmo.world.events import FINISH, push
-from cosmo.world.records import IDLE, LATENCY, NO_TASK, REQUESTS, STORAGE, WAIT, WORK
+from cosmo.world.records import NO_TASK
 
 
 @compiled

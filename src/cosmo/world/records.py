@@ -9,16 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# A node's state as it is observed and sent: N, W, B, M of R12, then requests in the node and its
-# recent latency, which load balancers ask for.
-IDLE, WAIT, WORK, STORAGE, REQUESTS, LATENCY = range(6)
-STATE_FIELDS = 6
+from cosmo.node.state import RAW_FIELDS, STATE_FIELDS
 
 # What a world waits for. RUNNING never shows outside a kernel call.
 RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM, NETWORK = 0, 1, 2, 3, 4, 5
 
 # Outcomes of a task. PENDING means that the episode has not settled it yet.
 PENDING, TP, FP, TN, FN, UNDECIDED = 0, 1, 2, 3, 4, 5
+
+# Places in Turn.counts: rows of each kind, worlds that are not over, and what went wrong.
+EN_ROWS, SN_ROWS, SETTLED_ROWS, FEEDBACK_ROWS, UNFINISHED, ERROR, STALLED, HOLDING = range(8)
+COUNTS = 8
 
 NO_TASK = -1  # end of a list, idle slot
 NO_ACTION = -1
@@ -107,21 +108,25 @@ SERVICE = np.dtype(
     [
         ("flight_head", "i4"),  # tasks on their way to this SN, by arrival time
         ("flight_tail", "i4"),
-        ("recent_head", "i4"),  # offloaded tasks that became final lately, by that time
+        ("recent_head", "i4"),  # offloaded tasks that ended here lately (R19), by that time
         ("recent_tail", "i4"),
         ("recent_count", "i4"),
         ("recent_success", "i4"),
+        ("recent_refused", "i4"),
         ("recent_delay", "f8"),
     ],
     align=True,
 )
 
+# What an SN makes of an offloaded task that has ended there (R29), parallel to the task table.
+JUDGED = np.dtype([("time", "f8"), ("delay", "f8"), ("next", "i4"), ("fate", "i4")], align=True)
+
+# The numbers themselves are in `State.cached` and `State.acknowledged`, [world, link, d].
 CACHE = np.dtype(
     [
-        ("source", "f8"),  # source timestamp of what the EN holds; -1 if nothing yet
-        ("acknowledged", "f8"),  # source timestamp that the SN knows to be held; -1 if none
-        ("state", "f8", (STATE_FIELDS,)),
-        ("acknowledged_state", "f8", (STATE_FIELDS,)),
+        ("source", "f8"),  # source timestamp of what the EN holds; NaN if nothing yet
+        ("acknowledged", "f8"),  # source timestamp that the SN knows to be held; NaN if none
+        ("snapshot", "f8", (RAW_FIELDS,)),  # the SN's state at that time: to measure errors only
         ("counted_until", "f8"),  # the age at the EN is summed up to this time:
         ("age_area", "f8"),  # its integral over the measured window
         ("age_peaks", "f8"),  # its sum over the moments before a fall
@@ -133,7 +138,7 @@ CACHE = np.dtype(
 MESSAGE = np.dtype(
     [
         ("source", "f8"),
-        ("state", "f8", (STATE_FIELDS,)),
+        ("snapshot", "f8", (STATE_FIELDS,)),  # to measure errors only
         ("jitter", "f8"),  # delay on top of the link's
         ("link", "i4"),
         ("next", "i4"),
@@ -172,6 +177,7 @@ SETTINGS = np.dtype(
         ("result_bytes", "f8"),
         ("status_bytes", "f8"),
         ("ack_bytes", "f8"),
+        ("notice_bytes", "f8"),
         ("reservation_floor", "f8"),
         ("loss", "f8"),
         ("jitter", "f8"),
@@ -181,6 +187,7 @@ SETTINGS = np.dtype(
         ("hops", "i4"),
         ("ens", "i4"),
         ("sns", "i4"),
+        ("dimensions", "i4"),  # numbers in a status
         ("ues", "i4"),
         ("outside", "?"),  # the network is not ours: messages are handed over and delivered
     ],
@@ -233,6 +240,19 @@ SETTLED_ROW = np.dtype(
     align=True,
 )
 
+FEEDBACK_ROW = np.dtype(
+    [
+        ("world", "i8"),
+        ("task", "i8"),
+        ("en", "i8"),
+        ("action", "i8"),
+        ("fate", "i8"),  # codes of `cosmo.node.feedback`
+        ("in_time", "?"),
+        ("time_ms", "f8"),
+    ],
+    align=True,
+)
+
 Records = NDArray[np.void]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -250,6 +270,7 @@ class Constants(NamedTuple):
     slot_node: Ints
     up_rate: Floats  # bytes per ms, [EN, SN]
     down_rate: Floats
+    sn_idle: Floats  # [SN, N W B M] of an SN with nothing to do
     state_scale: Floats  # [node, N W B M] what makes a state's components comparable (R18)
     ue_enter: Floats  # ms, when a UE of a cell comes into range
     ue_leave: Floats  # ms, when it is out of range for good
@@ -262,6 +283,7 @@ class State(NamedTuple):
 
     worlds: Records
     tasks: Records
+    judged: Records  # parallel to `tasks`
     events: Records
     nodes: Records
     slots: Records
@@ -270,7 +292,10 @@ class State(NamedTuple):
     links: Records  # [world, EN * SNs + SN]
     services: Records
     caches: Records
+    cached: Floats  # [world, link, d] numbers of the status that the EN holds
+    acknowledged: Floats  # [world, link, d] of the one that the SN knows to be held
     messages: Records
+    carried: Floats  # [world, message, d]
     posts: Records  # [world, place]; size 0 unless the network is outside
     rate_factor: Floats  # [world, direction * links + link, period]; size 0 if constant
     scratch: Floats  # room for a node's slots
@@ -281,18 +306,20 @@ class Turn(NamedTuple):
 
     counts: Ints  # how many rows of each kind, and what went wrong: see kernel
     dispatch: Records
-    cached_state: Floats  # [row, SN, field]
-    cached_source: Floats  # [row, SN]
+    status: Floats  # [row, SN, d]
+    status_source: Floats  # [row, SN]
     up_link: Floats  # [row, SN, 3]: mean rate, its deviation, trend (Mbps)
     up_backlog: Floats  # [row, SN]: ms until the link is free
     estimate: Floats  # [row, route]: R15, for the yardstick and for training only
     feasible: NDArray[np.bool_]
     true_state: Floats  # [row, SN, field], for measurement only
     update: Records
-    acknowledged_state: Floats  # [row, EN, field]
+    acknowledged: Floats  # [row, EN, d]
     acknowledged_source: Floats
     down_link: Floats  # [row, EN, 3]
     action: Ints
     send: NDArray[np.bool_]
     interval: Floats
+    numbers: Floats  # [row, d] what a status carries, where one is sent
     settled: Records  # tasks whose outcome became final in this turn
+    feedback: Records  # what ENs have heard of theirs in this turn

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from cosmo.node.state import RAW_FIELDS
 from cosmo.world.compiled import compiled
 from cosmo.world.events import ACK_AT_SN, STATUS_AT_EN
 from cosmo.world.links import DOWN, UP, deliver_later, transmit
 from cosmo.world.nodes import write_state
 from cosmo.world.outside import LOST, post
-from cosmo.world.records import STATE_FIELDS
 
 
 @compiled
@@ -59,15 +59,24 @@ def _transfer(constants, state, w, taken, direction, message_bytes, what, now):
 
 
 @compiled
-def send_status(constants, state, w, sn, now):
-    """The SN sends its state to every EN."""
+def since(source):
+    """From when on a status ages: the start, while there is none (R14)."""
+    return source if source == source else 0.0
+
+
+@compiled
+def send_status(constants, state, turn, w, sn, row, now):
+    """The SN sends the numbers of its updater to every EN (R28)."""
     fixed = constants.settings[0]
     for en in range(fixed.ens):
         taken = _take(state, w)
         message = state.messages[w, taken]
         message.source = now
         message.link = en * fixed.sns + sn
-        write_state(constants, state, w, fixed.ens + sn, now, message.state)
+        for k in range(fixed.dimensions):
+            state.carried[w, taken, k] = turn.numbers[row, k]
+        # Not from the turn's row: another world may have written its next decision there already.
+        write_state(constants, state, w, fixed.ens + sn, now, message.snapshot)
         state.worlds[w].updates += 1
         _transfer(constants, state, w, taken, DOWN, fixed.status_bytes, STATUS_AT_EN, now)
 
@@ -76,7 +85,7 @@ def send_status(constants, state, w, sn, now):
 def _count_age(constants, cache, now):
     """Add up the age at the EN since it was last counted, within the measured window."""
     fixed = constants.settings[0]
-    source = max(cache.source, 0.0)
+    source = since(cache.source)
     start, end = max(cache.counted_until, fixed.warmup), min(now, fixed.window)
     if end > start:
         cache.age_area += 0.5 * ((end - source) ** 2 - (start - source) ** 2)
@@ -91,24 +100,26 @@ def receive_status(constants, state, w, taken, now):
     """The cache takes only what is newer than what it holds, and acknowledges what it took."""
     message = state.messages[w, taken]
     cache = state.caches[w, message.link]
-    if message.source <= cache.source:
+    if message.source <= cache.source:  # NaN: nothing yet
         _release(state, w, taken)
         return
     _count_age(constants, cache, now)
     cache.source = message.source
-    for k in range(STATE_FIELDS):
-        cache.state[k] = message.state[k]
+    for k in range(constants.settings[0].dimensions):
+        state.cached[w, message.link, k] = state.carried[w, taken, k]
+    for k in range(RAW_FIELDS):
+        cache.snapshot[k] = message.snapshot[k]
     ack_bytes = constants.settings[0].ack_bytes
     _transfer(constants, state, w, taken, UP, ack_bytes, ACK_AT_SN, now)
 
 
 @compiled
-def receive_ack(state, w, taken):
-    """The SN's view of the cache is the newest state that was acknowledged."""
+def receive_ack(constants, state, w, taken):
+    """The SN's view of the cache is the newest status that was acknowledged."""
     message = state.messages[w, taken]
     cache = state.caches[w, message.link]
-    if message.source > cache.acknowledged:
+    if not message.source <= cache.acknowledged:  # NaN: nothing yet
         cache.acknowledged = message.source
-        for k in range(STATE_FIELDS):
-            cache.acknowledged_state[k] = message.state[k]
+        for k in range(constants.settings[0].dimensions):
+            state.acknowledged[w, message.link, k] = state.carried[w, taken, k]
     _release(state, w, taken)

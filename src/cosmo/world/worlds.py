@@ -12,7 +12,7 @@ from cosmo.workload import Episode
 from cosmo.world import kernel, layout
 from cosmo.world.batch import Batch
 from cosmo.world.outcome import Outcome, StatusRecord
-from cosmo.world.records import EVENT, NEEDS_ROOM, NETWORK, OVER, SETTLED_ROW, Records
+from cosmo.world.records import ERROR, EVENT, NEEDS_ROOM, NETWORK, OVER, STALLED, Records
 
 _FARTHEST_MS = 1000.0  # that the network is asked to run at a time when nothing else is due
 
@@ -48,7 +48,7 @@ class Worlds(Batch):
     def _run(self) -> None:
         counts = self._turn.counts
         kernel.advance(self._constants, self._state, self._turn)
-        while counts[kernel.STALLED]:
+        while counts[STALLED]:
             waits_for = self._state.worlds["waits_for"]
             if (waits_for == NEEDS_ROOM).any():
                 self._make_room()
@@ -56,7 +56,7 @@ class Worlds(Batch):
                 for world in np.flatnonzero(waits_for == NETWORK).tolist():
                     self._exchange(world)
             kernel.advance(self._constants, self._state, self._turn)
-        self._refuse(counts[kernel.ERROR])
+        self._refuse(counts[ERROR])
 
     def _exchange(self, world: int) -> None:
         """Hand over a world's messages, and hear what has arrived before its next event."""
@@ -95,7 +95,7 @@ class Worlds(Batch):
     def _status_record(self, world: int) -> StatusRecord:
         here, caches = self._state.worlds[world], self._state.caches[world]
         fixed = self._constants.settings[0]
-        source = np.maximum(caches["source"], 0.0)
+        source = np.nan_to_num(caches["source"], nan=0.0)
         start = np.maximum(caches["counted_until"], fixed["warmup"])
         rest = 0.5 * ((fixed["window"] - source) ** 2 - (start - source) ** 2)
         area = caches["age_area"] + np.where(start < fixed["window"], rest, 0.0)
@@ -109,7 +109,7 @@ class Worlds(Batch):
 
     @property
     def over(self) -> NDArray[np.bool_]:
-        """Which worlds are."""
+        """[world] whether it is over."""
         return np.asarray(self._state.worlds["waits_for"] == OVER)
 
     @property
@@ -119,11 +119,15 @@ class Worlds(Batch):
         return int((worlds["next_task"] - worlds["first_task"]).sum())
 
     def _make_room(self) -> None:
-        """Events, messages or the list of settled tasks are used up: double them all."""
-        state, settled = self._state, self._turn.settled
-        more_settled = np.concatenate([settled, np.zeros(settled.shape, SETTLED_ROW)])
-        self._turn = self._turn._replace(settled=more_settled)
+        """Events, messages or what is told of tasks are used up: double them all."""
+        state, turn = self._state, self._turn
+        self._turn = turn._replace(settled=_doubled(turn.settled), feedback=_doubled(turn.feedback))
         events = np.concatenate([state.events, np.zeros(state.events.shape, EVENT)], axis=1)
-        more = state.messages.shape[1]
-        messages = layout.with_more_messages(state.worlds, state.messages, more)
-        self._state = state._replace(events=events, messages=messages)
+        messages, carried = layout.with_more_messages(
+            state.worlds, state.messages, state.carried, state.messages.shape[1]
+        )
+        self._state = state._replace(events=events, messages=messages, carried=carried)
+
+
+def _doubled(rows: Records) -> Records:
+    return np.concatenate([rows, np.zeros_like(rows)])

@@ -6,9 +6,9 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.dispatchers.nodes import KnownNodes
 from cosmo.envs.game import DispatchGame
-from cosmo.world import STORAGE
+from cosmo.node import RAW, STORAGE
+from cosmo.policy.dispatchers.raw import raw_states
 
 
 class ActionMasks(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -21,7 +21,7 @@ class ActionMasks(gymnasium.Wrapper[Any, Any, Any, Any]):
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
         self._game = env.unwrapped.game  # type: ignore[attr-defined]
-        self._nodes = KnownNodes(self._game.scenario)
+        self._site = self._game.site
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are allowed now."""
@@ -29,8 +29,9 @@ class ActionMasks(gymnasium.Wrapper[Any, Any, Any, Any]):
         tasks = self._game.turn.dispatch
         if isinstance(self._game, DispatchGame) and len(tasks):
             mask[0] = tasks.local_room[0]
-            needed = self._nodes.reservation(tasks)[0]
-            mask[1:-1] = tasks.sn_state[0, :, STORAGE] >= needed
+            if tasks.status.shape[2] == RAW:  # without status nothing is known of the SN
+                needed = self._site.reservation(tasks.input_bytes)[0]
+                mask[1:-1] = raw_states(self._site, tasks)[0, :, STORAGE] >= needed
         return mask
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:

@@ -6,14 +6,14 @@ from typing import Any
 
 import gymnasium
 
-from cosmo.control.recording import Recorder
 from cosmo.envs.game import DispatchGame
 from cosmo.errors import InputError
 from cosmo.files import whole_file
+from cosmo.study.recording import Recorder
 
 
 class RecordEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Writes every finished episode to `folder/episode-N.json` (see `cosmo.control.recording`)."""
+    """Writes every finished episode to `folder/episode-N.json` (see `cosmo.study.recording`)."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], folder: str | Path) -> None:
         super().__init__(env)
@@ -27,13 +27,13 @@ class RecordEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """A new recording."""
         first = self.env.reset(**options)
         self._recorder = Recorder(self._game.scenario, self._game.method.carries)
-        self._game.sent = self._recorder.note_update
+        self._game.sent = self._recorder.updated
         return first
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One decision, noted before it is carried out."""
         turn = self._game.turn
-        self._recorder.note_task(turn.dispatch, turn.truth, int(action))
+        self._recorder.note_task(turn.dispatch, self._game.worlds.truth(), int(action))
         result = self.env.step(action)
         if result[2]:
             recording = self._recorder.finished(self._game.worlds.outcome(0))

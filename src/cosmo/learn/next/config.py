@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from cosmo.documents import Documents
 from cosmo.learn.config import Count, NotNegative, Part, Positive, Share
+from cosmo.scenario.model import Arrivals
 
 
 class LoadsConfig(Part):
@@ -17,9 +18,7 @@ class LoadsConfig(Part):
 
     below: Positive
     above: Positive
-    arrivals: Annotated[
-        tuple[Literal["deterministic", "poisson", "bursty", "steps"], ...], Field(min_length=1)
-    ]
+    arrivals: Annotated[tuple[Arrivals, ...], Field(min_length=1)]
 
 
 class NextEnConfig(Part):
@@ -32,10 +31,13 @@ class NextEnConfig(Part):
     evidence: bool  # False, for comparison: ENs ignore what results and statuses tell of others
     failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
     margin: NotNegative  # routes whose advantages differ by less are told apart by the task's fate
-    horizon_ms: Positive  # of the discount over elapsed time
+    haste: NotNegative  # what the longest deadline's delay costs, in tasks
+    least_chance: Share  # of being in time, for a route to be taken
+    horizon: Positive  # of the discount over elapsed time, in longest deadlines
     trace: Share  # λ
     exploration: Share
     tasks: Count  # that an expectation is taken over
+    task_shift: Count  # decisions between two of them
     kept_rounds: Count
     steps: Count  # of the optimizer, a round
     batch: Count
@@ -48,12 +50,42 @@ class NextSnConfig(Part):
     """The SN: what an update is worth."""
 
     semantic: bool  # False, for comparison: a status carries all four numbers of R12
-    horizon_ms: Positive  # for how long an update makes a difference
-    look_ms: Positive
+    near: Share  # of its price, from which on an update is nearly worth it
+    horizon: Positive  # for how long an update makes a difference, in longest deadlines
+    look: Positive  # how often SNs look in training, on average, likewise
     send_shares: Annotated[tuple[Share, ...], Field(min_length=1)]  # of looks; drawn for each world
     from_share: Share  # learns from this share of the rounds on, when ENs know what to make of it
     ridge: Positive
     confidence: NotNegative  # standard errors by which an update must be worth its price
+
+
+class SpansConfig(Part):
+    """Lengths of time, in the longest deadline of the site: see `policy.next.rules.Spans`."""
+
+    slots: Positive
+    backlog: Positive
+    wait: Positive
+    slack: tuple[Positive, Positive, Positive]
+    far: Positive
+    exact: NotNegative
+    surprise: Positive
+    evidence: Positive
+    oldest: Positive
+    horizons: tuple[Positive, Positive, Positive]
+    variation: Positive
+    look: Positive
+    rest: Positive
+
+
+class ScheduleConfig(Part):
+    """What changes over the rounds, in shares of them."""
+
+    first_trace: Share  # λ at the start
+    early: Positive  # until when it falls
+    constant: Annotated[Share, Field(lt=1)]  # until when the rate of learning stays
+    last: Share  # of the rate of learning, at the end
+    fresh_rounds: Count  # in these nothing older is kept: nobody knew anything yet
+    baseline_weight: Share  # of a later round in the baseline
 
 
 class NextConfig(Part):
@@ -63,18 +95,15 @@ class NextConfig(Part):
     worlds: Count
     window_ms: Positive
     loads: LoadsConfig
+    spans: SpansConfig
+    schedule: ScheduleConfig
     en: NextEnConfig
     sn: NextSnConfig
 
 
-_CONFIGS = Documents("training", NextConfig, "cosmo.learn.next", "next", "en.batch=512")
+CONFIGS = Documents("training", NextConfig, "cosmo.learn.next", "next", "en.batch=512")
 
 
 def load_next_config(source: str | Path = "next", settings: Iterable[str] = ()) -> NextConfig:
     """A preset by name or a TOML file by path, with single fields set as `en.batch=512`."""
-    return _CONFIGS.load(source, settings)
-
-
-def next_config_from(data: dict[str, Any]) -> NextConfig:
-    """A configuration from what `NextConfig.model_dump` gave."""
-    return _CONFIGS.validated(data)
+    return CONFIGS.load(source, settings)

@@ -7,15 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.dispatchers.nodes import KnownNodes
-from cosmo.control.next.en import NextDispatcher
-from cosmo.control.next.seats import Seats
-from cosmo.control.next.sn import news
-from cosmo.control.next.values import NEVER
+from cosmo.control import play
+from cosmo.node import (
+    Dispatcher,
+    DispatchObservation,
+    Feedback,
+    Method,
+    Site,
+    SnStates,
+    UpdateObservation,
+    Updater,
+)
+from cosmo.policy.next.en import NextDispatcher
+from cosmo.policy.next.rules import NextRules
+from cosmo.policy.next.seats import Seats
+from cosmo.policy.next.sn import News
+from cosmo.policy.next.values import NEVER
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import DispatchObservation, UpdateObservation, Worlds
+from cosmo.world import Outcome, Watcher
 from cosmo.world.records import FP, TP
+from cosmo.world.watch import AskTruth
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -30,93 +42,47 @@ class Chances:
     look_ms: float
 
 
-class Experience:
-    """One batch of worlds, played to its end."""
+class Experience(Watcher):
+    """One batch of worlds, played to its end; `act` makes the ENs' dispatcher for a site."""
 
     def __init__(
         self,
         scenario: Scenario,
         episodes: Sequence[Episode],
-        dispatcher: NextDispatcher,
+        act: "MakeDispatcher",
+        rules: NextRules,
         chances: Chances,
     ) -> None:
-        self.worlds = Worlds(scenario, episodes, dispatcher.rules.dimensions)
-        self._dispatcher, self._chances = dispatcher, chances
-        self._nodes = KnownNodes(scenario)
-        self._routes = 1 + scenario.sn.count
-        self._en_rows: list[Arrays] = []
-        self._sn_rows: list[Arrays] = []
+        self._scenario, self._episodes = scenario, episodes
         # Draws of a world do not depend on who else is played with it: looks are as many in all
         # worlds, and come first.
         looks = int(max(each.window_ms for each in episodes) / (0.5 * chances.look_ms)) + 8
+        sns = scenario.sn.count
         self._looks = np.stack(
-            [each.random((looks * scenario.sn.count, 2), np.float32) for each in chances.random]
+            [each.random((looks * sns, 2), np.float32) for each in chances.random]
         )
         most = max(len(each.tasks) for each in episodes)
         self._draws = np.stack(
-            [each.random((most, 2 + self._routes), np.float32) for each in chances.random]
+            [each.random((most, 3 + sns), np.float32) for each in chances.random]
         )
-        self._looked = np.zeros(len(episodes), np.int64)
+        self._method = _Exploring(act, rules, chances, self._draws, self._looks)
+        self._feasible: list[NDArray[np.bool_]] = []
+        self.outcomes: list[Outcome] = []
 
     def play(self) -> None:
         """All of it."""
-        turn = self.worlds.advance()
-        while not turn.over:
-            if len(turn.settled):
-                self._dispatcher.observe(turn.settled)
-            if len(turn.dispatch):
-                self.worlds.answer(action=self._dispatch(turn.dispatch, turn.truth.feasible))
-            if len(turn.update):
-                send, interval = self._update(turn.update)
-                self.worlds.answer(send=send, interval_ms=interval)
-            turn = self.worlds.advance()
+        self.outcomes = play(self._scenario, self._method, self._episodes, watchers=[self])
 
-    def _dispatch(
-        self, tasks: DispatchObservation, feasible: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        considered = self._dispatcher.consider(tasks)
-        actions = considered.actions(self._dispatcher.rules.margin)
-        draws = self._draws[tasks.world, tasks.task]
-        explores = draws[:, 0] < self._chances.exploration
-        hopeful = np.ones((len(tasks), 1 + self._routes), np.bool_)
-        hopeful[:, :-1] = considered.advantage > NEVER
-        actions = np.where(explores, np.where(hopeful, draws[:, 1:], -1.0).argmax(1), actions)
-        self._dispatcher.commit(tasks, considered, actions)
-        row: Arrays = {
-            "world": tasks.world.copy(),
-            "en": tasks.en.copy(),
-            "task": tasks.task.copy(),
-            "time": tasks.time_ms.copy(),
-            "elapsed": tasks.time_ms - tasks.generated_ms,
-            "explores": explores,
-            "action": actions,
-            "feasible": feasible.copy(),
-        }
-        row |= {f"before/{k}": v.astype(np.float32) for k, v in considered.seen.before.items()}
-        row |= {f"task/{k}": v.astype(np.float32) for k, v in considered.seen.task.items()}
-        self._en_rows.append(row)
-        return actions
-
-    def _update(self, nodes: UpdateObservation) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        draws = self._looks[nodes.world, self._looked[nodes.world] % self._looks.shape[1]]
-        self._looked[nodes.world] += 1
-        share = self._chances.send_share[nodes.world]
-        send = draws[:, 0] < share
-        self._sn_rows.append(
-            {
-                "world": nodes.world.copy(),
-                "time": nodes.time_ms.copy(),
-                "news": news(self._nodes, nodes),
-                "send": send,
-                "share": share,
-            }
-        )
-        return send, self._chances.look_ms * (0.5 + draws[:, 1].astype(np.float64))
+    def asked(self, tasks: DispatchObservation, truth: AskTruth) -> None:
+        """Labels are for training only (R15)."""
+        self._feasible.append(truth().feasible.copy())
 
     def decisions(self) -> Arrays:
         """Of ENs, those of one EN one after the other, in order of time, with what came of them."""
-        found = {k: np.concatenate([row[k] for row in self._en_rows]) for k in self._en_rows[0]}
-        outcomes = [self.worlds.outcome(world).outcome for world in range(len(self.worlds))]
+        rows = self._method.en.rows
+        found = {k: np.concatenate([row[k] for row in rows]) for k in rows[0]}
+        found["feasible"] = np.concatenate(self._feasible)
+        outcomes = [each.outcome for each in self.outcomes]
         first = np.cumsum([0, *map(len, outcomes)])
         outcome = np.concatenate(outcomes)[first[found["world"]] + found["task"]]
         found["succeeded"], found["failed"] = outcome == TP, outcome == FP
@@ -125,7 +91,108 @@ class Experience:
 
     def looks(self) -> Arrays:
         """Of SNs."""
-        return {k: np.concatenate([row[k] for row in self._sn_rows]) for k in self._sn_rows[0]}
+        rows = self._method.sn.rows
+        return {k: np.concatenate([row[k] for row in rows]) for k in rows[0]}
+
+
+class MakeDispatcher:
+    """Networks of many runs, to be put to work at a site."""
+
+    def __init__(self, layers: Any, seats: Seats, rules: NextRules, weigh: Any) -> None:
+        self._given = layers, seats, rules, weigh
+
+    def at(self, site: Site) -> NextDispatcher:
+        """A fresh dispatcher."""
+        return NextDispatcher(site, *self._given)
+
+
+class _Exploring(Method):
+    """`cosmo-next` that explores at the EN; its SNs send at random, whatever their news."""
+
+    def __init__(
+        self,
+        act: MakeDispatcher,
+        rules: NextRules,
+        chances: Chances,
+        draws: NDArray[np.float32],
+        looks: NDArray[np.float32],
+    ) -> None:
+        self._act, self._rules, self._chances = act, rules, chances
+        self._draws, self._looks = draws, looks
+        self.carries = len(rules.carried)
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """The ENs."""
+        self.en = _ExploringEn(self._act.at(site), self._chances.exploration, self._draws)
+        return self.en
+
+    def updater(self, site: Site) -> Updater:
+        """The SNs."""
+        self.sn = _ExperimentingSn(site, self._rules, self._chances, self._looks)
+        return self.sn
+
+
+class _ExploringEn(Dispatcher):
+    def __init__(
+        self, inner: NextDispatcher, exploration: float, draws: NDArray[np.float32]
+    ) -> None:
+        self._inner, self._exploration, self._draws = inner, exploration, draws
+        self.rows: list[Arrays] = []
+
+    def observe(self, feedback: Feedback) -> None:
+        self._inner.observe(feedback)
+
+    def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
+        considered = self._inner.consider(tasks)
+        actions = considered.actions(self._inner.rules.margin)
+        draws = self._draws[tasks.world, tasks.task]
+        explores = draws[:, 0] < self._exploration
+        hopeful = np.ones((len(tasks), 2 + tasks.sns), np.bool_)
+        hopeful[:, :-1] = considered.advantage > NEVER
+        actions = np.where(explores, np.where(hopeful, draws[:, 1:], -1.0).argmax(1), actions)
+        self._inner.commit(tasks, considered, actions)
+        row: Arrays = {
+            "world": tasks.world.copy(),
+            "en": tasks.en.copy(),
+            "task": tasks.task.copy(),
+            "time": tasks.time_ms.copy(),
+            "elapsed": tasks.elapsed_ms,
+            "explores": explores,
+            "action": actions,
+        }
+        row |= {f"before/{k}": v.astype(np.float32) for k, v in considered.seen.before.items()}
+        row |= {f"task/{k}": v.astype(np.float32) for k, v in considered.seen.task.items()}
+        self.rows.append(row)
+        return actions
+
+
+class _ExperimentingSn(Updater):
+    def __init__(
+        self, site: Site, rules: NextRules, chances: Chances, looks: NDArray[np.float32]
+    ) -> None:
+        self._news, self._rules = News(site, rules), rules
+        self._chances, self._looks = chances, looks
+        self._looked = np.zeros(site.worlds, np.int64)
+        self.rows: list[Arrays] = []
+
+    def decide(self, nodes: UpdateObservation) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        draws = self._looks[nodes.world, self._looked[nodes.world] % self._looks.shape[1]]
+        self._looked[nodes.world] += 1
+        share = self._chances.send_share[nodes.world]
+        send = draws[:, 0] < share
+        self.rows.append(
+            {
+                "world": nodes.world.copy(),
+                "time": nodes.time_ms.copy(),
+                "news": self._news.of(nodes),
+                "send": send,
+                "share": share,
+            }
+        )
+        return send, self._chances.look_ms * (0.5 + draws[:, 1].astype(np.float64))
+
+    def encode(self, states: SnStates) -> NDArray[np.float64]:
+        return states.state[:, self._rules.carried]
 
 
 def seats_of(runs: int, worlds: int) -> Seats:

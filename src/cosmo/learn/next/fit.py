@@ -8,12 +8,11 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from cosmo.control.next import values
-from cosmo.control.next.rules import NextRules
 from cosmo.learn.next.returns import load_terms
+from cosmo.policy.next import values
+from cosmo.policy.next.rules import Measures
 
 Tree = dict[str, Any]
-_SHIFT = 11  # how far apart tasks are that stand in for one another
 
 
 def _part(rows: Tree, name: str) -> Tree:
@@ -53,61 +52,58 @@ def _run_by_run(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_run_by_run
-def _weighed(arrays: Any, places: Any, rules: NextRules) -> tuple[Any, Any, Any]:
+def _weighed(arrays: Any, places: Any, measures: Measures) -> tuple[Any, Any, Any]:
     p, before, task = arrays
-    return values.weighed(p, before, task, places, rules, jnp)
+    return values.weighed(p, before, task, places, measures, jnp)
 
 
 def weighed(
-    p: Tree, before: Tree, task: Tree, places: Any, rules: NextRules
+    p: Tree, before: Tree, task: Tree, places: Any, measures: Measures
 ) -> tuple[Any, Any, Any]:
     """`values.weighed`, compiled: for many worlds at once several times as fast."""
-    found: tuple[Any, Any, Any] = _weighed((p, before, task), places, fixed=(rules,))
+    found: tuple[Any, Any, Any] = _weighed((p, before, task), places, fixed=(measures,))
     return found
 
 
 def judged(
-    p: Tree, rows: Tree, places: Any, baseline: Any, tasks: int, rules: NextRules
+    p: Tree, rows: Tree, places: Any, baseline: Any, tasks: int, shift: int, measures: Measures
 ) -> dict[str, Any]:
-    """Of decisions [run, row]: the value found and left, and the inputs of what was left."""
-    found: Tree = _judged((p, rows, baseline), places, fixed=(tasks, rules))
+    """Of decisions [run, row]: the value found and left, and the inputs of what was left.
+
+    The value found is a mean over `tasks` tasks that could have come, `shift` rows apart.
+    """
+    found: Tree = _judged((p, rows, baseline), places, fixed=(tasks, shift, measures))
     return found
 
 
 @_run_by_run
-def _judged(arrays: Any, places: Any, tasks: int, rules: NextRules) -> Tree:
+def _judged(arrays: Any, places: Any, tasks: int, shift: int, measures: Measures) -> Tree:
     p, rows, baseline = arrays
-    return _judge(p, rows, places, baseline, tasks, rules)
-
-
-def _judge(
-    p: Tree, rows: Tree, places: Any, baseline: Any, tasks: int, rules: NextRules
-) -> dict[str, Any]:
-    """Of decisions [run, row]: the value found and left, and the inputs of what was left."""
     before, task = _part(rows, "before"), _part(rows, "task")
     best: Any = 0.0
     for k in range(tasks):
-        other = {name: jnp.roll(value, k * _SHIFT, 1) for name, value in task.items()}
+        other = {name: jnp.roll(value, k * shift, 1) for name, value in task.items()}
         # The other task at this moment: its whole deadline, less what this one has used up.
-        whole = jnp.roll(task["slack"] + rows["elapsed"], k * _SHIFT, 1)
+        whole = jnp.roll(task["slack"] + rows["elapsed"], k * shift, 1)
         other["slack"] = whole - rows["elapsed"]
-        advantage, fate, rejected = values.weighed(p, before, other, places, rules, jnp)
-        _, worth = values.best_route(advantage, fate, rules.margin, jnp)
+        advantage, fate, rejected = values.weighed(p, before, other, places, measures, jnp)
+        _, worth = values.best_route(advantage, fate, measures.margin, jnp)
         best = best + jnp.maximum(worth, 0.0)
     usual = (load_terms(before["load"], jnp) * baseline).sum(-1)
-    local0, remote0 = values.inputs_before(before, places, jnp)
-    local1, remote1 = values.inputs_after(before, task, places, jnp)
+    evidence = values.evidence_inputs(before["evidence"], places, measures, jnp)
+    locals_, remotes = values.states_after(before, task, evidence, places, measures, jnp)
     action = rows["action"]
-    sns = jnp.arange(1, 1 + remote0.shape[-2])
-    local = jnp.where((action == 0)[..., None], local1, local0)
-    remote = jnp.where((action[..., None] == sns)[..., None], remote1, remote0)
+    sns = jnp.arange(1, 1 + remotes.shape[-2])
+    local = jnp.where((action == 0)[..., None], locals_[..., 1, :], locals_[..., 0, :])
+    here = (action[..., None] == sns)[..., None]
+    remote = jnp.where(here, remotes[..., 1, :, :], remotes[..., 0, :, :])
     return {
         "found": rejected + best / tasks - usual,
         "left": values.value(p, local, remote, before["load"], jnp),
         "local": local,
         "remote": remote,
         "load": before["load"],
-        "chance": values.chance_inputs(before, task, places, jnp),
+        "chance": values.chance_inputs(before, task, evidence, places, measures, jnp),
     }
 
 

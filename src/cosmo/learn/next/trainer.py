@@ -7,27 +7,24 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.controller import named_layers
-from cosmo.control.next.agents import NextAgents
-from cosmo.control.next.books import Books
-from cosmo.control.next.en import NextDispatcher
-from cosmo.control.next.rules import rules_from
-from cosmo.control.next.values import chance_shapes, value_shapes
 from cosmo.errors import InputError
 from cosmo.learn.next import fit
 from cosmo.learn.next.config import NextConfig
-from cosmo.learn.next.experience import Chances, Experience, seats_of
+from cosmo.learn.next.experience import Chances, Experience, MakeDispatcher, seats_of
 from cosmo.learn.next.loads import some_load
 from cosmo.learn.next.returns import baseline, load_terms, returns
 from cosmo.learn.next.schedule import rate_at, trace_at
 from cosmo.learn.next.worth import Worth, earned_after
-from cosmo.learn.trainer import TRAINING_EPISODES, Curve, Run
+from cosmo.learn.run import TRAINING_EPISODES, Arrays, Curve, Run
 from cosmo.measure import episode_metrics
+from cosmo.policy.controller import named_layers
+from cosmo.policy.next.agents import NextAgents
+from cosmo.policy.next.load import SIZE as LOAD
+from cosmo.policy.next.rules import measures_of, rules_from
+from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.seeds import Purpose, stream
+from cosmo.world import site_of
 
-Arrays = dict[str, NDArray[Any]]
-
-_FIRST_ROUNDS = 2  # in these nothing older is kept: nobody knew anything yet
 _FITTED = ("local", "remote", "load", "chance")
 
 
@@ -47,14 +44,16 @@ class NextTrainer:
         episode = first.episode.model_copy(update={"window_ms": config.window_ms, "warmup_ms": 0.0})
         self._scenario = first.model_copy(update={"episode": episode})
         self._rules = rules_from(config.model_dump())
-        self._places = Books(first, 1).sn_places
+        site = site_of(first)
+        self._places, self._measures = site.places(site.sn), measures_of(self._rules, site)
+        self._unit_ms = site.tasks.deadline_ms[1]  # what the configuration counts time in
         self._seats = seats_of(len(runs), config.worlds)
         en = config.en
         shapes = value_shapes(en.hidden, en.joint) | chance_shapes(en.chance_hidden)
         start = [_initial(shapes, stream(run.seed, Purpose.NETWORKS, 0)) for run in runs]
         p = {name: np.stack([each[name] for each in start]) for name in shapes}
         self._fit: Any = fit.started(p, en.gradient_clip)
-        terms = load_terms(np.zeros((1, 5)), np).shape[1]
+        terms = load_terms(np.zeros((1, LOAD)), np).shape[1]
         self._baseline = np.zeros((len(runs), terms), np.float32)
         self._kept: list[Arrays] = []
         self._worth = Worth(len(runs), config.sn.ridge, config.sn.confidence)
@@ -93,25 +92,20 @@ class NextTrainer:
                 )
                 random.append(stream(run.seed, Purpose.DISPATCHER, first + world))
             shares.append(draw.choice(config.sn.send_shares, config.worlds))
-        dispatcher = NextDispatcher(
-            self._scenario,
-            self.agents().en,
-            self._seats,
-            self._rules,
-            _compiled,
-        )
-        chances = Chances(random, config.en.exploration, np.concatenate(shares), config.sn.look_ms)
-        return Experience(self._scenario, episodes, dispatcher, chances)
+        act = MakeDispatcher(self.agents().en, self._seats, self._rules, _compiled)
+        look_ms = config.sn.look * self._unit_ms
+        chances = Chances(random, config.en.exploration, np.concatenate(shares), look_ms)
+        return Experience(self._scenario, episodes, act, self._rules, chances)
 
     def _learn_values(self, rows: Arrays, earned: NDArray[np.floating]) -> None:
-        number = self.episode
+        number, schedule = self.episode, self.config.schedule
         run = self._seats.run[rows["world"]]
         own = [np.flatnonzero(run == each) for each in range(len(self.runs))]
         for each, mine in enumerate(own):
             new = baseline(rows["before/load"][mine], earned[mine])
-            weight = 1.0 if number < _FIRST_ROUNDS else 0.2
+            weight = 1.0 if number < schedule.fresh_rounds else schedule.baseline_weight
             self._baseline[each] += weight * (new - self._baseline[each])
-        if number < _FIRST_ROUNDS:
+        if number < schedule.fresh_rounds:
             self._kept = []
         self._kept = [*self._kept, self._lessons(rows, own)][-self.config.en.kept_rounds :]
         self._refit()
@@ -135,10 +129,11 @@ class NextTrainer:
             self._places.astype(np.float32),
             self._baseline[:, None],
             config.tasks,
-            self._rules,
+            config.task_shift,
+            self._measures,
         )
         found = {name: np.asarray(value) for name, value in judged.items()}
-        trace = trace_at(number / self.config.episodes, config.trace)
+        trace = trace_at(number / self.config.episodes, config.trace, self.config.schedule)
         columns: dict[str, list[NDArray[Any]]] = {}
         for each, mine in enumerate(own):
             mine = mine[:length]
@@ -150,7 +145,7 @@ class NextTrainer:
                 rows["explores"][mine],
                 found["found"][each, :count],
                 found["left"][each, :count],
-                config.horizon_ms,
+                config.horizon * self._unit_ms,
                 trace,
             )
             random = stream(self.runs[each].seed, Purpose.COLLECTION, TRAINING_EPISODES + number)
@@ -173,7 +168,7 @@ class NextTrainer:
             self._fit,
             data,
             number,
-            np.float32(rate_at(number / self.config.episodes, config.learning_rate)),
+            np.float32(self._rate()),
             np.float32(config.averaging),
             config.gradient_clip,
             config.steps,
@@ -181,8 +176,12 @@ class NextTrainer:
         )
         self._fit = jax.tree.map(np.asarray, after)
 
+    def _rate(self) -> float:
+        done = self.episode / self.config.episodes
+        return rate_at(done, self.config.en.learning_rate, self.config.schedule)
+
     def _learn_worth(self, played: Experience, rows: Arrays, earned: NDArray[np.floating]) -> None:
-        looks, horizon = played.looks(), self.config.sn.horizon_ms
+        looks, horizon = played.looks(), self.config.sn.horizon * self._unit_ms
         relative = earned.astype(np.float64) - rows["feasible"].any(axis=1)
         after = earned_after(
             looks["world"], looks["time"], rows["world"], rows["time"], relative, horizon
@@ -209,11 +208,11 @@ class NextTrainer:
 
     def _curves(self, played: Experience) -> list[Curve]:
         found: list[Curve] = []
-        dimensions = self._rules.dimensions
+        dimensions = len(self._rules.carried)
         for run in range(len(self.runs)):
             worlds = np.flatnonzero(self._seats.run == run)
             metrics = [
-                episode_metrics(self._scenario, played.worlds.outcome(int(world)), dimensions)
+                episode_metrics(self._scenario, played.outcomes[int(world)], dimensions)
                 for world in worlds
             ]
             mean = {
@@ -225,7 +224,7 @@ class NextTrainer:
         return found
 
     def delivered(self) -> Arrays:
-        """What is written for `cosmo.control`."""
+        """What is written for `cosmo.policy`."""
         agents = self.agents()
         return named_layers("en", agents.en) | named_layers("sn", agents.sn)
 

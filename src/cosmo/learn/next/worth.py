@@ -15,8 +15,8 @@ how far w can be trusted: an SN sends only if its news is worth the price beyond
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.next.sn import NEWS
 from cosmo.learn.next.returns import over_rows
+from cosmo.policy.next.sn import NEWS
 
 Floats = NDArray[np.float64]
 

@@ -170,9 +170,12 @@
     const t = recording.tasks, sns = recording.sns;
     const names = [...Array(sns + 2).keys()].map((action) => actionName(action, sns));
     const feasible = t.feasible[k].map((yes, route) => `${names[route]} ${yes ? "✓" : "✗"} (${number(t.delays[k][route], 1)} ms)`).join(", ");
-    const held = t.semantic[k] ? `status z = (${t.semantic[k].map((value) => number(value)).join(", ")}), made from:` : "status:";
+    const told = t.semantic[k]
+      ? `status (${t.semantic[k].map((value) => number(value)).join(", ")})`
+      : t.believed[k] === null ? "no status yet"
+      : `backlog believed ${number(t.believed[k], 1)} ms, idle slots believed ${t.idle_believed[k]}`;
     const seen = recording.status
-      ? `SN, ${held} backlog believed ${number(t.believed[k], 1)} ms, true ${number(t.true[k], 1)} ms; idle slots believed ${t.idle_believed[k]}, true ${t.idle_true[k]}; status ${number(t.age[k], 1)} ms old`
+      ? `SN: ${told}, ${number(t.age[k], 1)} ms old; true backlog ${number(t.true[k], 1)} ms, idle slots ${t.idle_true[k]}`
       : `SN: true backlog ${number(t.true[k], 1)} ms (this method has no status)`;
     const lines = [
       `task ${t.task[k]} at ${number(t.time[k], 1)} ms: ${names[t.action[k]]} → ${t.outcome[k]} (${words[t.outcome[k]]})`,

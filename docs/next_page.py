@@ -1,0 +1,202 @@
+"""The measured parts of docs/next.md, from the study `next` (`cosmo study run next`)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars
+
+from cosmo.control import METHODS
+from cosmo.files import whole_file
+from cosmo.scenario import load as load_scenario
+from cosmo.study import Study, tables
+from cosmo.study.statistics import paired, summarise
+from cosmo.study.style import colour
+
+BOTH = ("deterministic", "poisson")
+SHOWN = (
+    ("success_rate", "Success rate", 3),
+    ("decision_accuracy", "Decision accuracy", 3),
+    ("update_cost_rate", "Update cost (units/s)", 1),
+    ("net_utility_per_task", "Net utility per task", 1),
+)
+OWN, MIXED = "cosmo-next", "cosmo-next/mixed"
+HOMES = {
+    "paper": OWN,
+    "shared-sn": "cosmo-next/shared-sn",
+    "fading-backhaul": "cosmo-next/fading-backhaul",
+    "campus": "cosmo-next/campus",
+}
+ABROAD = {
+    "paper": (220.0, 320.0),
+    "shared-sn": (120.0, 200.0),
+    "fading-backhaul": (160.0, 220.0, 320.0),
+    "campus": (120.0, 180.0, 240.0),
+}
+PARTS = {
+    "paper": (
+        ("cosmo-next/short", "`cosmo-next`, 16 rounds, one policy for all loads"),
+        ("cosmo-next/only-320", "a specialist for 320 tasks/s alone"),
+        ("cosmo-next/no-books", "without books (only statuses tell)"),
+        ("cosmo-next/no-foresight", "without foresight (`en.horizon=0.005`)"),
+        ("cosmo-next/no-margin", "without the margin (`en.margin=0`)"),
+        ("self-tracking", "`self-tracking`, for comparison"),
+    ),
+    "shared-sn": (
+        ("cosmo-next/shared-sn", "`cosmo-next`"),
+        ("cosmo-next/shared-sn/no-books", "without books (only statuses tell)"),
+        ("cosmo-next/shared-sn/no-evidence", "without evidence (`en.evidence=false`)"),
+        ("cosmo-next/shared-sn/raw", "raw instead of semantic status (`sn.semantic=false`)"),
+        ("self-tracking", "`self-tracking`, for comparison"),
+    ),
+}
+
+
+def _cell(row: polars.DataFrame, digits: int) -> str:
+    if not len(row) or row["ci95"][0] is None:
+        return "–"
+    return f"{row['mean'][0]:.{digits}f} ± {row['ci95'][0]:.{digits}f}"
+
+
+def _shown(where: polars.DataFrame, processes: Sequence[str], metrics: Any) -> str:
+    return "\n\n".join(
+        f"{title}, {process}:\n\n{tables.comparison(where, process, metric, digits)}"
+        for metric, title, digits in metrics
+        for process in processes
+    )
+
+
+def against_the_best(metrics: polars.DataFrame, papers: polars.DataFrame) -> str:
+    """At every point, `cosmo-next` beside the best rival that can be deployed, and `cosmo`."""
+    success = summarise(metrics).filter(metric="success_rate")
+    rivals = [name for name, kind in METHODS.items() if not kind.privileged]
+    points = success.select("arrivals", "rate").unique().sort("arrivals", "rate")
+    rows = []
+    for process, rate in points.rows():
+        here = success.filter(arrivals=process, rate=rate)
+        others = here.filter(polars.col("method").is_in(rivals), polars.col("method") != OWN)
+        best = others.sort("mean", descending=True).row(0, named=True)
+        pairs = paired(metrics.filter(arrivals=process, rate=rate), OWN, best["method"])
+        found = pairs.row(0, named=True)
+        cosmo = papers.filter(arrivals=process, rate=rate, method="cosmo", metric="success_rate")
+        rows.append(
+            (
+                process,
+                f"{rate:g}",
+                f"{here.filter(method=OWN)['mean'][0]:.4f}",
+                f"`{best['method']}` {best['mean']:.4f}",
+                "{difference:+.4f} [{low:+.4f}, {high:+.4f}]".format(**found),
+                f"{cosmo['mean'][0]:.3f}",
+            )
+        )
+    header = ("arrivals", "tasks/s", "`cosmo-next`", "best rival", "difference", "`cosmo`")
+    return tables.markdown(header, rows)
+
+
+def parts(summary: polars.DataFrame) -> str:
+    """What is lost without each part: success, and the update cost at the middle load."""
+    written = []
+    for scenario, rows in PARTS.items():
+        here = summary.filter(scenario=scenario, arrivals="poisson")
+        rates = load_scenario(scenario).workload.rates_of_interest
+        middle, body = rates[len(rates) // 2], []
+        for name, title in rows:
+            own = here.filter(method=name)
+            cells = [_cell(own.filter(rate=rate, metric="success_rate"), 3) for rate in rates]
+            cost = own.filter(rate=middle, metric="update_cost_rate")
+            body.append((title, *cells, _cell(cost, 1)))
+        header = (f"`{scenario}`", *(f"{rate:g}" for rate in rates), f"update cost at {middle:g}")
+        written.append(tables.markdown(header, body))
+    return "\n\n".join(written)
+
+
+def abroad(summary: polars.DataFrame) -> str:
+    """Trained here, played there; rivals for comparison."""
+    success = summary.filter(arrivals="poisson", metric="success_rate")
+    columns = [(scenario, rate) for scenario, rates in ABROAD.items() for rate in rates]
+    names = [(name, f"trained on `{home}`") for home, name in HOMES.items()]
+    names += [
+        (name, f"`{name}`")
+        for name in ("self-tracking", "priced-books", "aov-gap/estimate", "full-information")
+    ]
+    body = []
+    for name, title in names:
+        own = success.filter(method=name)
+        cells = [_cell(own.filter(scenario=where, rate=rate), 3) for where, rate in columns]
+        body.append((title, *cells))
+    return tables.markdown(("", *(f"`{where}` {rate:g}" for where, rate in columns)), body)
+
+
+def trade_points(metrics: polars.DataFrame) -> polars.DataFrame:
+    """Mean success and update cost of every step of every sweep: line, value, success, cost."""
+    swept = metrics.filter(polars.col("sweep").is_not_null())
+    line = polars.when(polars.col("sweep").str.starts_with("method.")).then("swept")
+    return (
+        swept.with_columns(line=line.otherwise("method"))
+        .group_by("line", "sweep_value", maintain_order=True)
+        .agg(polars.col("success_rate").mean(), polars.col("update_cost_rate").mean())
+        .sort("line", "sweep_value")
+    )
+
+
+def trade(points: polars.DataFrame) -> str:
+    """Success at update cost, along every sweep."""
+    rows = []
+    for (name,), own in points.group_by("line", maintain_order=True):
+        own = own.sort("update_cost_rate")
+        cells = [f"{success:.3f} at {cost:.1f}" for _, _, success, cost in own.iter_rows()]
+        rows.append((f"`{name}`", "; ".join(cells)))
+    return tables.markdown(("", "success at update cost (units/s)"), rows)
+
+
+def trade_figure(points: polars.DataFrame, path: Path) -> None:
+    """Success against update cost."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context({"font.size": 9, "axes.grid": True, "grid.alpha": 0.25}):
+        figure, panel = pyplot.subplots(figsize=(7.6, 5.0))
+        for (name,), own in points.group_by("line", maintain_order=True):
+            own = own.sort("update_cost_rate")
+            learned = str(name).startswith(OWN)
+            panel.plot(
+                own["update_cost_rate"],
+                own["success_rate"],
+                marker="o" if learned else "s",
+                lw=1.8 if learned else 1.0,
+                ms=5 if learned else 4,
+                color=None if learned else colour(str(name)),
+                label=str(name),
+            )
+        panel.set_xscale("symlog", linthresh=1.0)
+        panel.set_xlim(left=0)
+        panel.set_xlabel("update cost (units/s)")
+        panel.set_ylabel("success rate")
+        figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+        figure.set_layout_engine("constrained")
+        with whole_file(path) as temporary:
+            figure.savefig(temporary, format="png", dpi=150)
+        pyplot.close(figure)
+
+
+def page(study: Study, papers: polars.DataFrame) -> dict[str, str]:
+    """Every measured part of the page; `papers` is the summary of the paper's study."""
+    played = study.metrics.filter(polars.col("sweep").is_null())
+    summary = summarise(played)
+    usual = polars.col("rate").is_in(load_scenario().workload.rates_of_interest)
+    usual &= polars.col("arrivals").is_in(BOTH)
+    rival = ~polars.col("method").str.starts_with(OWN)
+    paper = summary.filter(rival | polars.col("method").is_in((OWN, MIXED)), scenario="paper")
+    home = polars.col("method") == HOMES["shared-sn"]
+    shared = summary.filter(rival | home, scenario="shared-sn")
+    return {
+        "best": against_the_best(played.filter(usual, scenario="paper"), papers),
+        "paper": _shown(paper.filter(usual), BOTH, SHOWN),
+        "unseen": _shown(paper.filter(~usual), (*BOTH, "bursty", "steps"), SHOWN[:1]),
+        "shared-sn": _shown(shared, BOTH, SHOWN),
+        "parts": parts(summary),
+        "abroad": abroad(summary),
+        "trade": trade(trade_points(study.metrics)),
+    }

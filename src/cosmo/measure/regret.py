@@ -1,0 +1,73 @@
+"""Decision regret: the share of decisions that a perfectly fresh status would have changed."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import Dispatcher, DispatchObservation, Method, Site, SnStates, Updater
+from cosmo.node.guard import ask, checked_actions, checked_numbers
+from cosmo.scenario import Scenario
+from cosmo.world import Outcome, Truth, Watcher
+from cosmo.world.watch import AskTruth
+
+
+class Regret(Watcher):
+    """Asks the same dispatcher what it would do with a status that each SN made just now.
+
+    Where the method sends no status, or its dispatcher cannot be asked without effect, nothing is
+    measured.
+    """
+
+    def __init__(self, scenario: Scenario, method: Method) -> None:
+        self._method, self._warmup_ms = method, scenario.episode.warmup_ms
+
+    def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
+        """Note whom to ask."""
+        self._dispatcher, self._updater = dispatcher, updater
+        self._decisions, self._regretted = np.zeros(site.worlds), np.zeros(site.worlds)
+        self._fresh: NDArray[np.int64] | None = None
+
+    def asked(self, tasks: DispatchObservation, truth: AskTruth) -> None:
+        """Before the decision, which may change what the dispatcher remembers."""
+        self._fresh = None
+        if self._updater is None:
+            return
+        answer = ask(self._method, self._dispatcher.would_decide, self._refreshed(tasks, truth()))
+        if answer is not None:
+            self._fresh = checked_actions(self._method, answer, len(tasks), tasks.sns)
+
+    def _refreshed(self, tasks: DispatchObservation, truth: Truth) -> DispatchObservation:
+        """The same with statuses of this very moment, as the SNs' own updater makes them."""
+        assert self._updater is not None
+        rows, sns = tasks.status_ms.shape
+        states = SnStates(
+            world=np.repeat(tasks.world, sns),
+            sn=np.tile(np.arange(sns), rows),
+            time_ms=np.repeat(tasks.time_ms, sns),
+            state=truth.sn_state.reshape(rows * sns, -1),
+        )
+        answer = ask(self._method, self._updater.encode, states)
+        numbers = checked_numbers(self._method, answer, len(states), self._method.carries)
+        now = np.repeat(tasks.time_ms[:, None], sns, axis=1)
+        return replace(tasks, status=numbers.reshape(rows, sns, -1), status_ms=now)
+
+    def dispatched(self, tasks: DispatchObservation, actions: NDArray[np.int64]) -> None:
+        """After it; a batch has at most one decision of each world."""
+        if self._fresh is None:
+            return
+        measured = tasks.generated_ms >= self._warmup_ms
+        worlds = tasks.world[measured]
+        self._decisions[worlds] += 1
+        self._regretted[worlds] += (actions != self._fresh)[measured]
+
+    def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
+        """The outcomes with the regret in their status record; NaN where none was measured."""
+        with np.errstate(invalid="ignore"):
+            share = self._regretted / self._decisions
+        return [
+            outcome
+            if outcome.status is None
+            else replace(outcome, status=replace(outcome.status, decision_regret=float(value)))
+            for outcome, value in zip(outcomes, share, strict=True)
+        ]

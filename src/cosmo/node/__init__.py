@@ -1,0 +1,40 @@
+"""What a node knows and does: the room that everything else stands on, with NumPy alone.
+
+`site` is what a node is told at the start, `observation` and `feedback` what it sees, `calls` what
+it is asked, `messages` what it sends and gets. Nothing here knows of a simulator: the same objects
+serve the embedded world, ns-3 and real nodes. The truth about other nodes is not in this room.
+"""
+
+from cosmo.node.calls import NOTHING, RAW, Dispatcher, Method, Updater
+from cosmo.node.feedback import DONE, GIVEN_UP, REFUSED, Feedback
+from cosmo.node.observation import DispatchObservation, SnStates, UpdateObservation
+from cosmo.node.site import Links, Nodes, Prices, Scales, Site, Tasks
+from cosmo.node.state import IDLE, LATENCY, REQUESTS, STATE_FIELDS, STORAGE, WAIT, WORK
+
+__all__ = [
+    "DONE",
+    "GIVEN_UP",
+    "IDLE",
+    "LATENCY",
+    "NOTHING",
+    "RAW",
+    "REFUSED",
+    "REQUESTS",
+    "STATE_FIELDS",
+    "STORAGE",
+    "WAIT",
+    "WORK",
+    "DispatchObservation",
+    "Dispatcher",
+    "Feedback",
+    "Links",
+    "Method",
+    "Nodes",
+    "Prices",
+    "Scales",
+    "Site",
+    "SnStates",
+    "Tasks",
+    "UpdateObservation",
+    "Updater",
+]

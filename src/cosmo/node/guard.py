@@ -1,0 +1,106 @@
+"""Answers of methods, checked: a policy's mistake is one line that names the policy."""
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosmo.errors import InputError
+from cosmo.node.calls import Dispatcher, Method, Updater
+from cosmo.node.site import Site
+
+Given = TypeVar("Given")
+Answer = TypeVar("Answer")
+
+
+def ask(who: object, call: Callable[[Given], Answer], given: Given) -> Answer:
+    """Call a policy; what goes wrong inside is reported with the place where it did."""
+    try:
+        return call(given)
+    except InputError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"method {type(who).__name__} failed at {place} ({text})") from error
+
+
+def checked_actions(who: object, answer: ArrayLike, rows: int, sns: int) -> NDArray[np.int64]:
+    """Whole numbers from 0 to S + 1, one a row."""
+    name = type(who).__name__
+    actions = np.asarray(answer)
+    if actions.shape != (rows,):
+        raise InputError(
+            f"method {name}: decide gave {_shape(actions)}, must give an action for each of "
+            f"{rows} rows"
+        )
+    if actions.dtype.kind not in "iu":
+        raise InputError(f"method {name}: actions are {actions.dtype}, must be whole numbers")
+    if rows and not 0 <= actions.min() <= actions.max() <= sns + 1:
+        wrong = actions[(actions < 0) | (actions > sns + 1)][0]
+        raise InputError(f"method {name}: action = {wrong}: must be from 0 to {sns + 1}")
+    return actions.astype(np.int64, copy=False)
+
+
+def checked_update(
+    who: object, answer: object, rows: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Whether to send, and intervals greater than 0, one a row."""
+    name = type(who).__name__
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise InputError(f"method {name}: the updater must give a pair (send, interval_ms)")
+    send, interval = np.asarray(answer[0]), np.asarray(answer[1])
+    if send.shape != (rows,) or interval.shape != (rows,):
+        raise InputError(
+            f"method {name}: the updater gave {_shape(send)} and {_shape(interval)}, must give "
+            f"one of each for each of {rows} rows"
+        )
+    if send.dtype.kind not in "biu" or interval.dtype.kind not in "iuf":
+        raise InputError(f"method {name}: the updater must give truth values and numbers of ms")
+    if not (interval > 0).all():  # NaN is refused as well
+        raise InputError(f"method {name}: intervals must be greater than 0 ms")
+    return send.astype(np.bool_, copy=False), interval.astype(np.float64, copy=False)
+
+
+def checked_numbers(who: object, answer: ArrayLike, rows: int, carries: int) -> NDArray[np.float64]:
+    """[row, d] finite numbers, as many as the method says that a status carries."""
+    name = type(who).__name__
+    numbers = np.asarray(answer)
+    if numbers.shape != (rows, carries):
+        raise InputError(
+            f"method {name}: encode gave {_shape(numbers)}, must give {carries} numbers for each"
+            f" of {rows} rows"
+        )
+    if numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
+        raise InputError(f"method {name}: encode must give finite numbers")
+    return numbers.astype(np.float64, copy=False)
+
+
+def made_dispatcher(method: Method, site: Site) -> Dispatcher:
+    """The method's dispatcher, or one line that says what is wrong with it."""
+    made = ask(method, method.dispatcher, site)
+    if not isinstance(made, Dispatcher):
+        raise InputError(
+            f"method {type(method).__name__}: dispatcher gave a {type(made).__name__}, which must"
+            " be a cosmo.Dispatcher"
+        )
+    return made
+
+
+def made_updater(method: Method, site: Site) -> Updater:
+    """The method's updater, likewise."""
+    made = ask(method, method.updater, site)
+    if not isinstance(made, Updater):
+        raise InputError(
+            f"method {type(method).__name__}: updater gave a {type(made).__name__}, which must be"
+            " a cosmo.Updater"
+        )
+    return made
+
+
+def _shape(array: NDArray[np.generic]) -> str:
+    return f"an array of shape {array.shape}" if array.ndim else "a single value"

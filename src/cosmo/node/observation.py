@@ -1,0 +1,128 @@
+"""What the two kinds of agent see, as plain arrays with one row a decision.
+
+A real node can fill in every field: nothing here tells the truth about another node. Times are in
+ms of the node's own clock, which starts at 0 with the node; a time that has not come yet is NaN. In
+the simulator the arrays are views that the next turn overwrites: copy what you want to keep.
+
+`world` tells apart the worlds of a batch (always 0 on a real node). The columns of a node's own
+state are those of `cosmo.node.state`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class DispatchObservation:
+    """Tasks that have just reached their EN, one a row."""
+
+    world: Ints
+    en: Ints
+    ue: Ints
+    task: Ints  # counts the tasks of a world
+    time_ms: Floats
+    generated_ms: Floats
+    input_bytes: Floats
+    cycles: Floats
+    deadline_ms: Floats  # from generation
+    throughput_mbps: Floats  # of the UE's uploads, smoothed (R8)
+    throughput_trend_mbps: Floats
+    residual_ms: Floats  # until the UE leaves the cell
+    en_state: Floats  # [row, field]
+    local_wait_ms: Floats  # the EN knows its own queue: how long the task would wait in it
+    local_room: Bools  # the EN would accept the task now
+    status: Floats  # [row, SN, d] the numbers of the last status; zeros while there is none (R14)
+    status_ms: Floats  # [row, SN] when the SN made them; NaN while there is none
+    up_link_mbps: Floats  # [row, SN, 3] mean rate, its deviation, trend
+    up_backlog_ms: Floats  # [row, SN] until the link has sent what it holds
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+    @property
+    def sns(self) -> int:
+        """Number of SNs: actions are 0 local, 1..sns offload, sns + 1 reject."""
+        return int(self.status_ms.shape[1])
+
+    @property
+    def reject(self) -> int:
+        """The action that rejects."""
+        return self.sns + 1
+
+    @property
+    def heard(self) -> Bools:
+        """[row, SN] whether there has been a status of that SN."""
+        return ~np.isnan(self.status_ms)
+
+    @property
+    def age_ms(self) -> Floats:
+        """[row, SN] age of the status; the time since the start while there is none (R14)."""
+        return _age(self.time_ms, self.status_ms)
+
+    @property
+    def elapsed_ms(self) -> Floats:
+        """[row] since the task was generated."""
+        return self.time_ms - self.generated_ms
+
+    @property
+    def slack_ms(self) -> Floats:
+        """[row] what is left of the deadline."""
+        return self.generated_ms + self.deadline_ms - self.time_ms
+
+
+@dataclass(slots=True)
+class SnStates:
+    """States of SNs, one a row, as their own nodes know them: what a status is made of (R28)."""
+
+    world: Ints
+    sn: Ints
+    time_ms: Floats
+    state: Floats  # [row, field]
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+
+@dataclass(slots=True)
+class UpdateObservation:
+    """SNs that must decide whether to send a status and when to decide again, one a row."""
+
+    world: Ints
+    sn: Ints
+    time_ms: Floats
+    sn_state: Floats  # [row, field]
+    acknowledged: Floats  # [row, EN, d] the last status that the EN has acknowledged, or zeros
+    acknowledged_ms: Floats  # [row, EN] when that was made; NaN while none is acknowledged
+    recent_delay_ms: Floats  # mean over offloaded tasks that ended lately, as the SN knows (R19)
+    recent_success: Floats  # the share of them that will have been in time
+    recent_failure: Floats  # the share that will not, or was refused
+    down_link_mbps: Floats  # [row, EN, 3] mean rate, its deviation, trend
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+    @property
+    def heard(self) -> Bools:
+        """[row, EN] whether that EN has acknowledged any status."""
+        return ~np.isnan(self.acknowledged_ms)
+
+    @property
+    def age_ms(self) -> Floats:
+        """[row, EN] age of what that EN has acknowledged; the time since the start if nothing."""
+        return _age(self.time_ms, self.acknowledged_ms)
+
+    @property
+    def states(self) -> SnStates:
+        """The SNs' own states alone."""
+        return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
+
+
+def _age(now_ms: Floats, since_ms: Floats) -> Floats:
+    age: Floats = now_ms[:, None] - np.where(np.isnan(since_ms), 0.0, since_ms)
+    return age

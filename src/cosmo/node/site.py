@@ -1,0 +1,172 @@
+"""What nodes are told at the start: their own speeds and sizes, the links, and those of others.
+
+One `Site` describes the ENs and SNs that a dispatcher or updater acts for. In a simulation these
+are all nodes of a scenario, in every world of a batch; on a real node they are the node itself and
+the peers that it has been introduced to.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node.observation import DispatchObservation
+from cosmo.node.units import BYTES_PER_MS, transfer_ms
+from cosmo.seeds import Purpose, stream
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of one kind, [node] each."""
+
+    slots: Ints
+    cycles_per_ms: Floats  # of one slot
+    storage_bytes: Floats
+    queue_capacity: Ints  # waiting and running tasks
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @cached_property
+    def full_rate(self) -> Floats:
+        """[node] cycles per ms of all slots."""
+        return self.slots * self.cycles_per_ms
+
+    @cached_property
+    def idle_state(self) -> Floats:
+        """[node, (N, W, B, M)] of nodes with nothing to do."""
+        nothing = np.zeros(len(self))
+        return np.stack([self.slots.astype(np.float64), nothing, nothing, self.storage_bytes], 1)
+
+
+@dataclass(frozen=True)
+class Links:
+    """EN–SN links (R13)."""
+
+    up_mbps: Floats  # [EN, SN] nominal
+    down_mbps: Floats
+    hops: int
+    hop_delay_ms: float
+    packet_bytes: float
+    result_bytes: float
+
+    def transfer_ms(self, message_bytes: Floats, mbps: Floats) -> Floats:
+        """How long a message takes on an idle link."""
+        found: Floats = transfer_ms(
+            message_bytes, mbps * BYTES_PER_MS, self.hops, self.hop_delay_ms, self.packet_bytes
+        )
+        return found
+
+    @cached_property
+    def result_ms(self) -> Floats:
+        """[EN, SN] from the finish at an SN until the result is back, on an idle link."""
+        return self.transfer_ms(np.full_like(self.down_mbps, self.result_bytes), self.down_mbps)
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What tasks are expected: bounds of their sizes, and how they come."""
+
+    input_bytes: tuple[float, float]
+    cycles: tuple[float, float]
+    deadline_ms: tuple[float, float]
+    rate: float  # mean tasks a second at an EN
+    squared_variation: float  # of the gaps between them: 0 deterministic, 1 Poisson
+
+    @property
+    def mean_cycles(self) -> float:
+        """Of a task."""
+        return 0.5 * sum(self.cycles)
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What makes observations comparable (R18)."""
+
+    wait_ms: float
+    work_ms: float  # of a node's full rate
+    throughput_mbps: float
+    residual_ms: float
+    age_ms: float
+    most_age: float  # ages are cut off at so many of the above
+
+    def age(self, age_ms: Floats) -> Floats:
+        """Ages on their scale."""
+        return np.minimum(age_ms / self.age_ms, self.most_age)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What success and updates are worth, in units of utility (R16)."""
+
+    success: float
+    per_number: float  # λ_s·c_s: of each number that a status carries
+
+
+@dataclass(frozen=True)
+class Site:
+    """All of it. `streams` has (run, episode) of each world, from which its draws derive (R26)."""
+
+    en: Nodes
+    sn: Nodes
+    links: Links
+    reservation_floor_bytes: float
+    tasks: Tasks
+    scales: Scales
+    prices: Prices
+    streams: tuple[tuple[int, int], ...] = ((0, 0),)
+
+    @property
+    def worlds(self) -> int:
+        """How many there are in the batch; 1 on a real node."""
+        return len(self.streams)
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """The run (its seed) of each world: trained controllers act where they were evaluated."""
+        return tuple(run for run, _ in self.streams)
+
+    def random(self, purpose: Purpose) -> list[np.random.Generator]:
+        """A stream of random numbers for each world, its own."""
+        return [stream(run, purpose, episode) for run, episode in self.streams]
+
+    def state_scale(self, nodes: Nodes) -> Floats:
+        """[node, (N, W, B, M)] slots, ms, cycles, bytes (R18)."""
+        wait = np.full(len(nodes), self.scales.wait_ms)
+        work = self.scales.work_ms * nodes.full_rate
+        return np.stack([nodes.slots.astype(np.float64), wait, work, nodes.storage_bytes], axis=1)
+
+    def reservation(self, input_bytes: Floats) -> Floats:
+        """Bytes of storage that tasks hold while they are at a node (R9)."""
+        return np.maximum(input_bytes, self.reservation_floor_bytes)
+
+    @cached_property
+    def largest_reservation(self) -> float:
+        """Of any task that is expected."""
+        return max(self.reservation_floor_bytes, self.tasks.input_bytes[1])
+
+    def places(self, nodes: Nodes) -> Floats:
+        """[node] tasks of the largest size that fit in (R9, R10)."""
+        fit = np.floor(nodes.storage_bytes / self.largest_reservation)
+        return np.minimum(nodes.queue_capacity.astype(np.float64), fit)
+
+    def most_tasks(self, nodes: Nodes) -> Ints:
+        """[node] tasks of the smallest size that fit in, at least 1: room for anyone's books."""
+        fit = nodes.storage_bytes / self.reservation(np.array(self.tasks.input_bytes[0]))
+        most = np.minimum(nodes.queue_capacity, np.floor(fit)).astype(np.int64)
+        return np.maximum(most, 1)
+
+    def upload_ms(self, tasks: DispatchObservation) -> Floats:
+        """[row, SN] from now until the input is at the SN, behind what the link holds (R13)."""
+        return tasks.up_backlog_ms + self.links.transfer_ms(
+            tasks.input_bytes[:, None], tasks.up_link_mbps[:, :, 0]
+        )
+
+    def return_ms(self, tasks: DispatchObservation) -> Floats:
+        """[row, SN] from the finish at the SN until the result is back, on an idle link."""
+        back: Floats = self.links.result_ms[tasks.en]
+        return back

@@ -1,0 +1,111 @@
+"""Trained controllers on disk: written by `cosmo.learn`, read and used with NumPy alone.
+
+A folder has `training.json` (what was trained, on what, how) and `agents.npz` (the parameters of
+every run's best networks: one array a layer, `en/fusion.w` with a leading axis of runs).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.checksums import unsealed_arrays
+from cosmo.errors import InputError
+from cosmo.files import read_record
+from cosmo.node import Site
+from cosmo.policy.learned_methods import Agents, learned_method
+
+FORMAT = 2
+DESCRIPTION, AGENTS = "training.json", "agents.npz"
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """One run of a training: its seed, and the load that it was trained for."""
+
+    seed: int
+    rate: float  # tasks a second at an EN
+    squared_variation: float  # of the gaps between them
+
+
+@dataclass(frozen=True)
+class Controller:
+    """The trained agents of one or several runs."""
+
+    folder: Path
+    method: str
+    runs: tuple[TrainedRun, ...]
+    sns: int  # of the scenario that it was trained on
+    agents: Agents  # a row a run
+    description: Mapping[str, Any]  # all of training.json
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the runs."""
+        return tuple(run.seed for run in self.runs)
+
+    def check(self, sns: int, where: str) -> None:
+        """Refuse a site with another number of SNs than the networks know."""
+        if not self.agents.any_topology and sns != self.sns:
+            raise InputError(
+                f"{where}: has {sns} SNs, but the controller in '{self.folder}' was trained with"
+                f" {self.sns}"
+            )
+
+    def run_of(self, seed: int, site: Site) -> int:
+        """The run that was trained with this seed, at best at this load, or else the first."""
+        same = [number for number, run in enumerate(self.runs) if run.seed == seed]
+        among = same or list(range(len(self.runs)))
+        load = site.tasks.rate, site.tasks.squared_variation
+        for number in among:
+            if (self.runs[number].rate, self.runs[number].squared_variation) == load:
+                return number
+        return among[0]
+
+
+def load_controller(folder: str | Path) -> Controller:
+    """Read what `cosmo train` wrote; InputError if it is missing, damaged or of another format."""
+    folder = Path(folder)
+    told = read_description(folder)
+    layers: dict[str, dict[str, NDArray[np.float32]]] = {}
+    for name, value in read_arrays(folder / AGENTS).items():
+        part, _, layer = name.partition("/")
+        layers.setdefault(part, {})[layer] = value
+    try:
+        return Controller(
+            folder=folder,
+            method=told["method"],
+            runs=tuple(TrainedRun(run["seed"], **run["expects"]) for run in told["runs"]),
+            sns=told["sns"],
+            agents=learned_method(told["method"]).agents(layers, told["training"]),
+            description=told,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        path = folder / DESCRIPTION
+        raise InputError(f"'{path}': is damaged ({type(error).__name__}: {error})") from None
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """What `training.json` says; refuses folders of others and of other formats."""
+    path = folder / DESCRIPTION
+    return read_record(path, "there is no trained controller", "cosmo train", FORMAT)
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an .npz file; nothing in it is ever executed."""
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            return unsealed_arrays({name: file[name] for name in file.files})
+    except FileNotFoundError:
+        raise InputError(f"'{path}': is missing; the training has no checkpoint yet") from None
+    except Exception as error:  # zipfile and NumPy raise all kinds at a flipped bit
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"'{path}': is damaged or cut short ({reason})") from None
+
+
+def named_layers(part: str, layers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """How the layers of a network are named in the file."""
+    return {f"{part}/{name}": np.ascontiguousarray(value) for name, value in layers.items()}

@@ -1,0 +1,57 @@
+"""`self-tracking`: the EN keeps its own books of what it has offloaded, and needs no update.
+
+With a single EN and no other load, the SN holds nothing but the EN's own tasks; their sizes and
+demands, the link and the SN's speed are known, so when each of them starts and finishes can be
+worked out.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import Dispatcher, DispatchObservation, Site
+from cosmo.policy.dispatchers.estimate import faster_feasible
+from cosmo.policy.queue import append, first_slots
+
+Floats = NDArray[np.float64]
+Actions = NDArray[np.int64]
+
+
+class SelfTrackingDispatcher(Dispatcher):
+    """`estimate` on books of the SNs' queues: first come, first served onto the slots they have."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        books = site.worlds, len(site.en), len(site.sn)
+        # When each slot will be done with what was sent to it.
+        self._slot_free = first_slots(site.sn.slots, books[:2])
+        entries = int(site.most_tasks(site.sn).max())
+        self._finish = np.full((*books, entries), -np.inf)
+        self._reserved = np.zeros((*books, entries))
+
+    def would_decide(self, tasks: DispatchObservation) -> Actions:
+        """The choice, without writing it into the books."""
+        site, place = self._site, (tasks.world, tasks.en)
+        arrival = tasks.time_ms[:, None] + site.upload_ms(tasks)
+        wait = np.maximum(self._slot_free[place].min(axis=2) - arrival, 0.0)
+        there = self._finish[place] > tasks.time_ms[:, None, None]
+        reserved = (self._reserved[place] * there).sum(axis=2)
+        needed = site.reservation(tasks.input_bytes)[:, None]
+        room = site.sn.storage_bytes - reserved >= needed
+        room &= there.sum(axis=2) < site.sn.queue_capacity
+        return faster_feasible(site, tasks, wait, room)
+
+    def decide(self, tasks: DispatchObservation) -> Actions:
+        """The choice, written down."""
+        actions, site = self.would_decide(tasks), self._site
+        sent = np.flatnonzero((actions > 0) & (actions < tasks.reject))
+        sn = actions[sent] - 1
+        place = tasks.world[sent], tasks.en[sent], sn
+        arrival = tasks.time_ms[sent] + site.upload_ms(tasks)[sent, sn]
+        finish = append(
+            self._slot_free, place, arrival, tasks.cycles[sent] / site.sn.cycles_per_ms[sn]
+        )
+        # There was room for it, so not all entries are taken: the first to finish has done so.
+        entry = self._finish[place].argmin(axis=1)
+        self._finish[(*place, entry)] = finish
+        self._reserved[(*place, entry)] = site.reservation(tasks.input_bytes[sent])
+        return actions

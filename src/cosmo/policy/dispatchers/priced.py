@@ -1,0 +1,40 @@
+"""`priced-books`: books of one's own, and a price on capacity that the outstanding work sets.
+
+Taking every feasible task is short-sighted: a large one takes the room of several small ones. With
+B the work outstanding at the EN and, by its books, at the SNs, in ms of their total rate, a task of
+c cycles is refused if c > most_cycles − price·B: the fuller the nodes, the smaller it must be (a
+bid price on capacity).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import WORK, DispatchObservation, Site
+from cosmo.policy.dispatchers.books import SelfTrackingDispatcher
+
+Floats = NDArray[np.float64]
+Actions = NDArray[np.int64]
+
+
+class PricedBooksDispatcher(SelfTrackingDispatcher):
+    """The choice of `self-tracking`, unless the task is too dear."""
+
+    def __init__(self, site: Site, most_cycles: float, price: float) -> None:
+        super().__init__(site)
+        self._most, self._price = most_cycles, price
+
+    def would_decide(self, tasks: DispatchObservation) -> Actions:
+        """The choice, without writing it into the books."""
+        chosen = super().would_decide(tasks)
+        dear = tasks.cycles > self._most - self._price * self.outstanding_ms(tasks)
+        return np.where(dear, tasks.reject, chosen)
+
+    def outstanding_ms(self, tasks: DispatchObservation) -> Floats:
+        """B: the EN's work and what its books say of every SN, in ms of their total rate."""
+        site, place = self._site, (tasks.world, tasks.en)
+        busy = np.maximum(self._slot_free[place] - tasks.time_ms[:, None, None], 0.0)
+        busy = np.where(np.isfinite(busy), busy, 0.0).sum(axis=2)
+        remote = (busy * site.sn.cycles_per_ms).sum(axis=1)
+        total_rate = site.en.full_rate[tasks.en] + site.sn.full_rate.sum()
+        outstanding: Floats = (tasks.en_state[:, WORK] + remote) / total_rate
+        return outstanding

@@ -1,0 +1,102 @@
+"""The one table of methods that learn: adding one touches this file and brings a room in `learn`.
+
+What a node needs is named directly; what only a laboratory has (trainers, configurations) is named
+by where it is and fetched when somebody trains, so that a node needs NumPy alone.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.errors import InputError
+from cosmo.node import Method
+from cosmo.policy.learned import paper_agents
+from cosmo.policy.next.agents import next_agents
+
+Layers = Mapping[str, Mapping[str, NDArray[np.float32]]]  # by part, then by layer
+
+
+class Agents(Protocol):
+    """Trained networks of one or several runs, a row each."""
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a status carries."""
+        ...
+
+    @property
+    def any_topology(self) -> bool:
+        """Whether they can be put to work with any number of SNs."""
+        ...
+
+    def of(self, runs: Sequence[int]) -> "Agents":
+        """These runs' agents, one for each world of a batch."""
+        ...
+
+    def at_work(self) -> Method:
+        """As a method."""
+        ...
+
+
+@dataclass(frozen=True)
+class LearnedMethod:
+    """How a method learns and acts."""
+
+    name: str
+    summary: str
+    scope: Literal["load", "scenario"]  # trained anew at each load, or once for all of a scenario
+    agents: Callable[[Layers, Mapping[str, Any]], Agents]  # from arrays and the configuration
+    configuration: str  # module:name of its `Documents`
+    trainer: str  # module:name of its trainer's class
+    settings: Mapping[str, Any]  # fields of the configuration that make it this method
+
+    def fetched(self, what: Literal["configuration", "trainer"]) -> Any:
+        """What only a laboratory has."""
+        module, _, name = getattr(self, what).partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+LEARNED = {
+    each.name: each
+    for each in (
+        LearnedMethod(
+            name="cosmo",
+            summary="Two agents that learn from utility: a semantic status, a gate, then a route.",
+            scope="load",
+            agents=paper_agents,
+            configuration="cosmo.learn.config:CONFIGS",
+            trainer="cosmo.learn.trainer:Trainer",
+            settings={"en.hierarchical": True},
+        ),
+        LearnedMethod(
+            name="cosmo-flat",
+            summary="The ablation of `cosmo`: one flat head over the same three actions.",
+            scope="load",
+            agents=paper_agents,
+            configuration="cosmo.learn.config:CONFIGS",
+            trainer="cosmo.learn.trainer:Trainer",
+            settings={"en.hierarchical": False},
+        ),
+        LearnedMethod(
+            name="cosmo-next",
+            summary="One policy for all loads: own books, evidence of others, learned prices.",
+            scope="scenario",
+            agents=next_agents,
+            configuration="cosmo.learn.next.config:CONFIGS",
+            trainer="cosmo.learn.next.trainer:NextTrainer",
+            settings={},
+        ),
+    )
+}
+
+
+def learned_method(name: str) -> LearnedMethod:
+    """By name; InputError if no such method learns."""
+    if name not in LEARNED:
+        known = ", ".join(LEARNED)
+        raise InputError(f"--method = {name!r}: cannot be trained; must be one of {known}")
+    return LEARNED[name]

@@ -1,0 +1,255 @@
+"""What an EN knows without being told, and what evidence adds to it.
+
+The EN has sent every one of its tasks, so it can work out when each slot of each node will be done
+with them. What it cannot know is the load of others at an SN. Three kinds of evidence tell of it:
+
+- a result that comes back later (or earlier) than the books say: what was ahead of that task;
+- a result that is overdue: at least that much was ahead of it;
+- a status of the SN: how much work and how many tasks it held when it was sent.
+
+Each of them moves the books of that SN: the EN believes in `free`, when the slots will be free, all
+load included. Refusals and statuses tell how many places others take.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import IDLE, REFUSED, STORAGE, WORK, DispatchObservation, Feedback, Site
+from cosmo.node.units import BYTES_PER_MS
+from cosmo.policy.next.load import Load
+from cosmo.policy.next.rules import NextRules
+from cosmo.policy.queue import append, first_slots
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Arrays = dict[str, Floats]
+
+_LONG_AGO = -1e9
+_HEARD_MS, _SURPRISE, _OTHERS, _OTHERS_MS = range(4)  # of the evidence
+
+
+@dataclass(slots=True)
+class Seen:
+    """A batch of decisions, one a row: the EN's knowledge before it, and the tasks."""
+
+    before: Arrays
+    task: Arrays
+
+
+class Books:
+    """Of every EN in a batch of worlds."""
+
+    def __init__(self, site: Site, rules: NextRules) -> None:
+        self._rules, self._site = rules, site
+        unit, spans = site.tasks.deadline_ms[1], rules.spans
+        self._exact_ms, self._surprise_ms = spans.exact * unit, spans.surprise * unit
+        self._oldest_ms = spans.oldest * unit
+        # R9: with the paper's floor every task takes the same room.
+        self._largest = site.largest_reservation
+        self.sn_places = site.places(site.sn)
+        self._local_share = self._largest / site.en.storage_bytes
+        self.load = Load(site, spans)
+        self._local_free = first_slots(site.en.slots, (site.worlds,))
+        pairs = site.worlds, len(site.en), len(site.sn)
+        self._free = first_slots(site.sn.slots, pairs[:2])
+        # An entry stays open until the EN hears of its task: at most what an SN holds, and what
+        # is on its way there and back.
+        each = (*pairs, 2 * int(site.most_tasks(site.sn).max()))
+        self._task = np.full(each, -1, np.int64)
+        self._arrival, self._finish = np.full(each, _LONG_AGO), np.full(each, _LONG_AGO)
+        self._cycles = np.zeros(each)
+        self._open = np.zeros(each, np.bool_)
+        # When the books were last put right, by how much lately, the places that others take, and
+        # when that was heard of.
+        self._evidence = np.zeros((*pairs, 4))
+        self._heard_ms, self._surprise = (
+            self._evidence[..., _HEARD_MS],
+            self._evidence[..., _SURPRISE],
+        )
+        self._others, self._others_ms = (
+            self._evidence[..., _OTHERS],
+            self._evidence[..., _OTHERS_MS],
+        )
+        self._others_ms[:] = _LONG_AGO
+        self._status_ms = np.full(pairs, -np.inf)
+
+    def observe(self, feedback: Feedback) -> None:
+        """Results that have come back, and notices of refusal."""
+        if not self._rules.evidence:
+            return
+        told = feedback.rows((feedback.action >= 1) & (feedback.action <= len(self._site.sn)))
+        sn = told.action - 1
+        place = told.world, told.en, sn
+        found = self._open[place] & (self._task[place] == told.task[:, None])
+        known = found.any(axis=1)
+        if not known.any():
+            return
+        at = tuple(index[known] for index in (*place, found.argmax(axis=1)))
+        self._open[at] = False
+        refused = told.fate[known] == REFUSED
+        if refused.any():
+            self._take_refusals(tuple(index[refused] for index in at))
+        back = ~refused
+        if back.any():
+            entry = tuple(index[back] for index in at)
+            *_, en, sn, _ = entry
+            finished = told.time_ms[known][back] - self._site.links.result_ms[en, sn]
+            arrival = self._arrival[entry]
+            self._move(entry[:3], finished - self._finish[entry], arrival, arrival)
+
+    def _take_refusals(self, entry: tuple[Ints, ...]) -> None:
+        """These tasks found no room when they arrived: others took what the EN's own did not."""
+        there, sn = entry[:3], entry[2]
+        arrival = self._arrival[entry]
+        service = self._cycles[entry] / self._site.sn.cycles_per_ms[sn]
+        own = (self._open[there] & (self._arrival[there] <= arrival[:, None])).sum(axis=1)
+        self._others[there] = self.sn_places[sn] - own
+        self._others_ms[there] = arrival
+        # It never takes the time that was booked for it; what was booked behind it moves up.
+        last = self._free[there] == self._finish[entry][:, None]
+        slots = self._site.sn.slots[sn]
+        share = np.where(last.any(axis=1)[:, None], last, 1.0 / slots[:, None])
+        np.subtract.at(self._free, there, share * service[:, None])
+
+    def see(self, tasks: DispatchObservation) -> Seen:
+        """Take in what the observation brings, and say what is known."""
+        place, now = (tasks.world, tasks.en), tasks.time_ms
+        load = self.load.see(tasks)
+        if self._rules.evidence:
+            self._take_status(tasks)
+            self._take_overdue(tasks)
+        left = np.maximum(self._local_free[place] - now[:, None], 0.0)
+        free = np.maximum(self._free[place] - now[:, None, None], 0.0)
+        there = self._open[place] & (self._finish[place] > now[:, None, None])
+        count = there.sum(axis=2).astype(np.float64)
+        evidence = self._evidence[place]
+        age = now[:, None] - evidence[..., _HEARD_MS]
+        evidence[..., _HEARD_MS] = np.minimum(age, self._oldest_ms)
+        evidence[..., _SURPRISE] *= np.exp(age / -self._surprise_ms)
+        others_age = now[:, None] - evidence[..., _OTHERS_MS]
+        evidence[..., _OTHERS_MS] = np.minimum(others_age, self._oldest_ms)
+        site = self._site
+        storage = site.en.storage_bytes[tasks.en]
+        before = {
+            "local": left,
+            "local_taken": (storage - tasks.en_state[:, STORAGE]) / storage,
+            "local_room": tasks.local_room.astype(np.float64),
+            "local_share": self._local_share[tasks.en],
+            "remote": free,
+            "count": count,
+            "backlog": tasks.up_backlog_ms.copy(),
+            "evidence": evidence,
+            "load": load,
+        }
+        rate = tasks.up_link_mbps[:, :, 0] * BYTES_PER_MS
+        size = tasks.input_bytes[:, None]
+        task = {
+            "slack": tasks.slack_ms,
+            "local_service": tasks.cycles / site.en.cycles_per_ms[tasks.en],
+            "service": tasks.cycles[:, None] / site.sn.cycles_per_ms,
+            "sending": size / rate,
+            "transfer": site.links.transfer_ms(size, tasks.up_link_mbps[:, :, 0]),
+            "back": site.return_ms(tasks),
+        }
+        return Seen(before, task)
+
+    def write(self, tasks: DispatchObservation, seen: Seen, actions: Ints) -> None:
+        """What was decided."""
+        local = np.flatnonzero(actions == 0)
+        if len(local):
+            self._write_local(tasks, seen, local)
+        sent = np.flatnonzero((actions > 0) & (actions < tasks.reject))
+        if len(sent) and self._rules.books:
+            self._write_sent(tasks, seen, sent, actions[sent] - 1)
+
+    def _write_local(self, tasks: DispatchObservation, seen: Seen, local: Ints) -> None:
+        place = tasks.world[local], tasks.en[local]
+        append(self._local_free, place, tasks.time_ms[local], seen.task["local_service"][local])
+
+    def _write_sent(self, tasks: DispatchObservation, seen: Seen, sent: Ints, sn: Ints) -> None:
+        there = tasks.world[sent], tasks.en[sent], sn
+        arrival = tasks.time_ms[sent] + tasks.up_backlog_ms[sent, sn]
+        arrival = arrival + seen.task["transfer"][sent, sn]
+        finish = append(self._free, there, arrival, seen.task["service"][sent, sn])
+        # A free entry, or else the one that has been done for longest.
+        held = np.where(self._open[there], self._finish[there], -np.inf)
+        entry = (*there, held.argmin(axis=1))
+        self._task[entry], self._arrival[entry] = tasks.task[sent], arrival
+        self._finish[entry], self._cycles[entry] = finish, tasks.cycles[sent]
+        self._open[entry] = True
+
+    def _move(self, place: tuple[Ints, ...], late: Floats, since: Floats, heard: Floats) -> None:
+        """The books of these SNs are late by so much, for all that arrived from `since` on."""
+        late = np.where(np.abs(late) > self._exact_ms, late, 0.0)
+        # Of several rows for one SN the last speaks: what the others found is part of it.
+        channel = np.ravel_multi_index(place, self._status_ms.shape)
+        last = len(channel) - 1 - np.unique(channel[::-1], return_index=True)[1]
+        place = tuple(index[last] for index in place)
+        late, since, heard = late[last], since[last], heard[last]
+        self._free[place] += late[:, None]
+        later = self._open[place] & (self._arrival[place] >= since[:, None])
+        self._finish[place] += np.where(later, late[:, None], 0.0)
+        self._note(place, late, heard)
+
+    def _note(self, place: tuple[Ints, ...], late: Floats, heard: Floats) -> None:
+        before = self._heard_ms[place]
+        kept = self._surprise[place] * np.exp(np.maximum(heard - before, 0.0) / -self._surprise_ms)
+        self._surprise[place] = kept + late / self._surprise_ms
+        self._heard_ms[place] = np.maximum(heard, before)
+
+    def _take_overdue(self, tasks: DispatchObservation) -> None:
+        place = tasks.world, tasks.en
+        due = self._finish[place] + self._site.links.result_ms[tasks.en][:, :, None]
+        late = np.where(self._open[place], tasks.time_ms[:, None, None] - due, 0.0).max(axis=2)
+        row, sn = np.nonzero(late > self._exact_ms)
+        if len(row) == 0:
+            return
+        there = tasks.world[row], tasks.en[row], sn
+        self._free[there] += late[row, sn][:, None]
+        self._finish[there] += np.where(self._open[there], late[row, sn][:, None], 0.0)
+        self._note(there, late[row, sn], tasks.time_ms[row])
+
+    def _take_status(self, tasks: DispatchObservation) -> None:
+        place = tasks.world, tasks.en
+        row, sn = np.nonzero(tasks.status_ms > self._status_ms[place])  # never where it is NaN
+        if len(row) == 0:
+            return
+        nodes, carried = self._site.sn, self._rules.carried
+        there = tasks.world[row], tasks.en[row], sn
+        source = tasks.status_ms[row, sn]
+        self._status_ms[there] = source
+        told = dict(zip(carried, tasks.status[row, sn].T, strict=True))
+        held = np.round((nodes.storage_bytes[sn] - told[STORAGE]) / self._largest)
+        slots = nodes.slots[sn]
+        # The room that is taken tells how many tasks there are, so how many slots are busy.
+        busy = np.clip(slots - told[IDLE] if IDLE in told else held, 1, slots)
+        left = told[WORK] / (busy * nodes.cycles_per_ms[sn])
+        # Idle slots are free, the others share the work.
+        number = np.arange(self._free.shape[-1])
+        expected = self._free[there].copy()
+        first = np.where(number < busy[:, None], (source + left)[:, None], source[:, None])
+        self._free[there] = np.where(number < slots[:, None], first, np.inf)
+        inside = self._open[there] & (self._arrival[there] <= source[:, None])
+        self._others[there] = np.maximum(held - inside.sum(axis=1), 0.0)
+        self._others_ms[there] = source
+        # What is there is done when the SN is done with all of it; what is to come queues behind.
+        done = np.minimum(self._finish[there], (source + left)[:, None])
+        overdue = tasks.time_ms[row, None] - self._site.links.result_ms[tasks.en[row], sn][:, None]
+        self._finish[there] = np.where(inside, np.maximum(done, overdue), self._finish[there])
+        coming = self._open[there] & (self._arrival[there] > source[:, None])
+        while coming.any():
+            arrival = np.where(coming, self._arrival[there], np.inf)
+            entry = arrival.argmin(axis=1)
+            which = np.flatnonzero(np.isfinite(arrival.min(axis=1)))
+            some = tuple(index[which] for index in there)
+            at = (*some, entry[which])
+            service = self._cycles[at] / nodes.cycles_per_ms[sn[which]]
+            self._finish[at] = append(self._free, some, self._arrival[at], service)
+            coming[which, entry[which]] = False
+        now = tasks.time_ms[row, None]
+        moved = np.maximum(self._free[there], now) - np.maximum(expected, now)
+        late = np.where(np.isfinite(moved), moved, 0.0).sum(axis=1) / slots
+        self._note(there, np.where(np.abs(late) > self._exact_ms, late, 0.0), source)

@@ -1,0 +1,105 @@
+"""What a controller of `cosmo-next` is told, rather than learns; and what that means at a site."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cosmo.node import IDLE, STORAGE, WAIT, WORK, Site
+
+_SEMANTIC, _RAW = (WORK, STORAGE), (IDLE, WAIT, WORK, STORAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Lengths of time, in the longest deadline of a site, so that they fit any site."""
+
+    slots: float  # when slots will be free is seen on this scale, …
+    backlog: float  # … and a link's backlog, …
+    wait: float  # … the wait for a slot, …
+    slack: tuple[float, float, float]  # … and, from fine to coarse, the slack that is left
+    far: float  # slots that are busy for longer are all the same
+    exact: float  # deviations from the books below this say nothing about others
+    surprise: float  # for how long surprises count
+    evidence: float  # the age of evidence is seen on this scale, …
+    oldest: float  # … and cut off here
+    horizons: tuple[float, float, float]  # of the rates of arrivals
+    variation: float  # of the variation of their gaps, and for how long a start counts as one
+    look: float  # an SN decides again: soon if an update is nearly worth its price, …
+    rest: float  # … else later
+
+
+@dataclass(frozen=True, slots=True)
+class NextRules:
+    """Of ENs and SNs alike; what is False by choice is for comparison."""
+
+    failure: float  # κ: what a failed task costs, in successful ones
+    margin: float  # values that differ by less cannot be told apart
+    haste: float  # what a delay of a longest deadline costs, in tasks: it decides between equals
+    least_chance: float  # routes that are less likely to be in time are never taken
+    near: float  # share of its price from which on an update is nearly worth it
+    books: bool  # ENs keep books of what they have sent; else only statuses tell
+    evidence: bool  # ENs learn of others from results and statuses
+    semantic: bool  # a status is work and room; False: all four numbers of R12
+    spans: Spans
+
+    @property
+    def carried(self) -> tuple[int, ...]:
+        """The fields of an SN's state that a status carries, in order."""
+        return _SEMANTIC if self.semantic else _RAW
+
+
+def rules_from(training: Mapping[str, Any]) -> NextRules:
+    """Those of a configuration of training, as plain data."""
+    en, sn = training["en"], training["sn"]
+    # From JSON, where tuples are lists.
+    spans: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in training["spans"].items()
+    }
+    return NextRules(
+        failure=en["failure"],
+        margin=en["margin"],
+        haste=en["haste"],
+        least_chance=en["least_chance"],
+        near=sn["near"],
+        books=en["books"],
+        evidence=en["evidence"],
+        semantic=sn["semantic"],
+        spans=Spans(**spans),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The same at a site, in ms; numbers only, so that compiled code can be kept for each."""
+
+    failure: float
+    margin: float
+    haste_per_ms: float
+    least_chance: float
+    slots_ms: float
+    backlog_ms: float
+    wait_ms: float
+    slack_ms: tuple[float, float, float]
+    far_ms: float
+    evidence_ms: float
+    oldest_ms: float
+
+
+def measures_of(rules: NextRules, site: Site) -> Measures:
+    """What the rules mean where the longest deadline is the site's."""
+    unit, spans = site.tasks.deadline_ms[1], rules.spans
+    fine, middle, coarse = spans.slack
+    return Measures(
+        failure=rules.failure,
+        margin=rules.margin,
+        haste_per_ms=rules.haste / unit,
+        least_chance=rules.least_chance,
+        slots_ms=spans.slots * unit,
+        backlog_ms=spans.backlog * unit,
+        wait_ms=spans.wait * unit,
+        slack_ms=(fine * unit, middle * unit, coarse * unit),
+        far_ms=spans.far * unit,
+        evidence_ms=spans.evidence * unit,
+        oldest_ms=spans.oldest * unit,
+    )

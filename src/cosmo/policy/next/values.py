@@ -1,0 +1,249 @@
+"""What a decision is worth: its own fate, and the room that it leaves for the tasks to come.
+
+    advantage of route r over rejection = p_r − κ·(1 − p_r) + V(after r) − V(after rejection)
+
+p_r is the probability that the task is in time on route r: known for the EN itself, learned for an
+SN. V is the value of what the decision leaves behind (an *afterstate*): what the following tasks
+will earn. V(after rejection) − V(after r) is the price of the capacity that the task takes.
+
+Between routes V differs by little, and a learned V is not that exact: of routes whose advantages
+cannot be told apart the task takes the one that is best for itself (its *fate*: what it is expected
+to earn there, and a little for haste). The gate then compares that route with a rejection.
+
+Everything is a pure function of arrays with leading axes [run, row], in NumPy for nodes and in JAX
+for training (`xp`). SNs share their weights and are summed up, so that any number of them will do.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cosmo.policy.networks import Array, Parameters, linear, sigmoid, with_bias
+from cosmo.policy.next import load
+from cosmo.policy.next.rules import Measures
+
+LOCAL, REMOTE, CHANCE = 4, 11, 12  # inputs of the networks
+_SLOTS = 4  # of an SN, as the networks see it
+_MOST = 3.0  # ratios are cut off here
+NEVER = -9.0  # the advantage of a hopeless route
+
+Arrays = Mapping[str, Array]
+
+
+def value_shapes(hidden: int, joint: int) -> dict[str, tuple[int, ...]]:
+    """Of the network V."""
+    layers = {
+        "local": (LOCAL, hidden),
+        "remote": (REMOTE, hidden),
+        "load": (load.SIZE, hidden),
+        "joint": (3 * hidden, joint),
+        "value": (joint, 1),
+    }
+    return with_bias(layers)
+
+
+def chance_shapes(hidden: int) -> dict[str, tuple[int, ...]]:
+    """Of the network p."""
+    return with_bias(
+        {"chance1": (CHANCE, hidden), "chance2": (hidden, hidden), "chance": (hidden, 1)}
+    )
+
+
+def _columns(parts: Sequence[Array], xp: Any) -> Array:
+    """Numbers side by side on a new last axis (on a few numbers `np.stack` takes twice as long)."""
+    if xp is not np:
+        return xp.stack(parts, -1)
+    found = np.empty((*np.broadcast_shapes(*(part.shape for part in parts)), len(parts)))
+    for place, part in enumerate(parts):
+        found[..., place] = part
+    return found
+
+
+def local_inputs(free: Array, taken: Array, m: Measures, xp: Any) -> Array:
+    """[…, LOCAL] of an EN: when its first and last slot will be free, its room, its work."""
+    near = xp.minimum(free, m.far_ms) / m.slots_ms
+    slots = free.shape[-1]
+    return _columns([near.min(-1), near.max(-1), taken, near.sum(-1) / slots], xp)
+
+
+def remote_inputs(
+    free: Array, count: Array, backlog: Array, evidence: Array, places: Array, m: Measures, xp: Any
+) -> Array:
+    """[…, SN, REMOTE] of SNs: when their slots will be free, places, the link, evidence."""
+    ordered = xp.sort(xp.minimum(free, m.far_ms) / m.slots_ms, -1)
+    slots = ordered.shape[-1]
+    pick = [round(k * (slots - 1) / (_SLOTS - 1)) for k in range(_SLOTS)]
+    spread = ordered if pick == list(range(slots)) else ordered[..., np.array(pick)]
+    own = _columns([ordered.sum(-1) / slots, count / places, backlog / m.backlog_ms], xp)
+    return xp.concatenate([spread, own, evidence], -1)
+
+
+def chance_inputs(
+    before: Arrays, task: Arrays, evidence: Array, places: Array, m: Measures, xp: Any
+) -> Array:
+    """[…, SN, CHANCE]: the slack that is left by the books, the room, and the evidence as
+    `evidence_inputs` shows it.
+    """
+    upload, wait = _way_there(before, task, xp)
+    margin = task["slack"][..., None] - upload - wait - task["service"] - task["back"]
+    slack = _clip(margin[..., None] / np.array(m.slack_ms, np.float32), _MOST, xp)
+    room = places - before["count"] - 0.5
+    near = xp.minimum(before["remote"], m.far_ms)
+    parts = [
+        _clip(room * 2.0, 1.0, xp),
+        room / places,
+        xp.minimum(wait, m.far_ms) / m.wait_ms,
+        near.sum(-1) / (near.shape[-1] * m.slots_ms),
+        _clip((room - before["evidence"][..., 2]) / 2.0, 2.0, xp),
+    ]
+    return xp.concatenate([slack, _columns(parts, xp), evidence], -1)
+
+
+def evidence_inputs(evidence: Array, places: Array, m: Measures, xp: Any) -> Array:
+    """[…, SN, 4]: its age, the surprise in it, how many places others take, and how old that is."""
+    age, surprise, others, others_age = (evidence[..., k] for k in range(4))
+    parts = [
+        xp.minimum(age, m.oldest_ms) / m.evidence_ms,
+        _clip(surprise * 4.0, _MOST, xp),
+        others / places * xp.exp(-others_age / m.evidence_ms),
+        xp.minimum(others_age, m.oldest_ms) / m.evidence_ms,
+    ]
+    return _columns(parts, xp)
+
+
+def _clip(x: Array, most: float, xp: Any) -> Array:
+    """Cut off on both sides (`np.clip` takes several times as long on a few numbers)."""
+    return xp.minimum(xp.maximum(x, -most), most)
+
+
+def append(free: Array, arrival: Array, service: Array, xp: Any) -> Array:
+    """When slots are free once a task that arrives then has been put on the earliest one."""
+    ordered = xp.sort(free, -1)
+    first = xp.maximum(ordered[..., :1], arrival[..., None]) + service[..., None]
+    return xp.concatenate([first, ordered[..., 1:]], -1)
+
+
+def states_after(
+    before: Arrays, task: Arrays, evidence: Array, places: Array, m: Measures, xp: Any
+) -> tuple[Array, Array]:
+    """Inputs of V: local […, 2, LOCAL] and remote […, 2, SN, REMOTE], first as things are, then
+    with the task at the EN, and at each SN.
+    """
+    now = xp.zeros_like(task["local_service"])
+    local = append(before["local"], now, task["local_service"], xp)
+    upload = before["backlog"] + task["transfer"]
+    remote = append(before["remote"], upload, task["service"], xp)
+    taken = before["local_taken"]
+    count, backlog = before["count"], before["backlog"]
+    return (
+        local_inputs(
+            _two(before["local"], local, 1, xp),
+            _two(taken, taken + before["local_share"], 0, xp),
+            m,
+            xp,
+        ),
+        remote_inputs(
+            _two(before["remote"], remote, 2, xp),
+            _two(count, count + 1.0, 1, xp),
+            _two(backlog, backlog + task["sending"], 1, xp),
+            _two(evidence, evidence, 2, xp),
+            places,
+            m,
+            xp,
+        ),
+    )
+
+
+def _two(first: Array, second: Array, behind: int, xp: Any) -> Array:
+    """Both on a new axis, with so many axes behind it."""
+    new = (..., None, *(slice(None),) * behind)
+    return xp.concatenate([first[new], second[new]], -1 - behind)
+
+
+def _way_there(before: Arrays, task: Arrays, xp: Any) -> tuple[Array, Array]:
+    """To each SN, by the books: upload, and the wait for a slot."""
+    upload = before["backlog"] + task["transfer"]
+    return upload, xp.maximum(before["remote"].min(-1) - upload, 0.0)
+
+
+def delays(before: Arrays, task: Arrays, xp: Any = np) -> Array:
+    """Of every route from now on, by the books."""
+    local = before["local"].min(-1) + task["local_service"]
+    upload, wait = _way_there(before, task, xp)
+    remote = upload + wait + task["service"] + task["back"]
+    return xp.concatenate([local[..., None], remote], -1)
+
+
+def local_chance(before: Arrays, task: Arrays) -> Array:
+    """Whether the EN itself will be in time: it knows."""
+    delay = before["local"].min(-1) + task["local_service"]
+    return (delay <= task["slack"]) & (before["local_room"] > 0)
+
+
+def _dense(p: Parameters, name: str, x: Array, xp: Any) -> Array:
+    """A layer on [run, …, inputs], in single precision."""
+    flat = linear(p, name, x.reshape(x.shape[0], -1, x.shape[-1]).astype(np.float32))
+    return xp.maximum(flat, 0.0).reshape(*x.shape[:-1], -1)
+
+
+def _joint(p: Parameters, local: Array, remote: Array, load: Array, xp: Any) -> Array:
+    h = _dense(p, "joint", xp.concatenate([local, remote, load], -1), xp)
+    return (h @ p["value.w"].reshape(h.shape[0], *(1,) * (h.ndim - 3), -1, 1))[..., 0] + p[
+        "value.b"
+    ].reshape(h.shape[0], *(1,) * (h.ndim - 2))
+
+
+def value(p: Parameters, local: Array, remote: Array, load: Array, xp: Any = np) -> Array:
+    """V of afterstates: local [run, row, LOCAL], remote [run, row, SN, REMOTE], load."""
+    return _joint(
+        p,
+        _dense(p, "local", local, xp),
+        _dense(p, "remote", remote, xp).sum(-2),
+        _dense(p, "load", load, xp),
+        xp,
+    )
+
+
+def chance_logits(p: Parameters, x: Array, xp: Any = np) -> Array:
+    """Of p for each SN: [run, row, SN] from [run, row, SN, CHANCE]."""
+    h = _dense(p, "chance2", _dense(p, "chance1", x, xp), xp)
+    flat = linear(p, "chance", h.reshape(h.shape[0], -1, h.shape[-1]))
+    return flat.reshape(h.shape[:-1])
+
+
+def weighed(
+    p: Parameters, before: Arrays, task: Arrays, places: Array, m: Measures, xp: Any = np
+) -> tuple[Array, Array, Array]:
+    """Advantages of [local, SN 1, …] over rejection, the task's own fate there, and V after a
+    rejection; leading axes [run, row].
+    """
+    evidence = evidence_inputs(before["evidence"], places, m, xp)
+    local_in, remote_in = states_after(before, task, evidence, places, m, xp)
+    local, remote = _dense(p, "local", local_in, xp), _dense(p, "remote", remote_in, xp)
+    as_is = remote[..., 0, :, :].sum(-2)[..., None, :]
+    taken = as_is + remote[..., 1, :, :] - remote[..., 0, :, :]
+    here, there = local[..., :1, :], local[..., 1:, :]  # without the task, and with it
+    sns = taken.shape[-2]
+    # One row a choice: rejected, local, SN 1, …
+    locals_ = xp.concatenate([here, there, xp.repeat(here, sns, -2)], -2)
+    remotes = xp.concatenate([as_is, as_is, taken], -2)
+    seen = xp.repeat(_dense(p, "load", before["load"], xp)[..., None, :], 2 + sns, -2)
+    values = _joint(p, locals_, remotes, seen, xp)
+    rejected = values[..., 0]
+    logits = chance_logits(p, chance_inputs(before, task, evidence, places, m, xp), xp)
+    own = xp.where(local_chance(before, task), 1.0, 0.0)[..., None]
+    chance = xp.concatenate([own, sigmoid(logits, xp)], -1)
+    earned = chance - m.failure * (1.0 - chance)
+    gained = xp.where(
+        chance > m.least_chance, earned + values[..., 1:] - rejected[..., None], NEVER
+    )
+    return gained, earned - m.haste_per_ms * delays(before, task, xp), rejected
+
+
+def best_route(advantage: Array, fate: Array, margin: float, xp: Any = np) -> tuple[Array, Array]:
+    """The route, and its advantage over rejection: [row] of [row, route]."""
+    near = advantage >= advantage.max(-1, keepdims=True) - margin
+    route = xp.where(near, fate, -xp.inf).argmax(-1)
+    chosen = route[..., None] == np.arange(advantage.shape[-1])
+    return route, xp.where(chosen, advantage, 0.0).sum(-1)

@@ -1,0 +1,58 @@
+"""Parameters of methods as text: what the command line, plans and configuration files give.
+
+Types come from the constructor's annotations; bounds are said with `Annotated`, as in `Positive`.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a number must keep to; `above` and `most` in words of the error that it makes."""
+
+    above: float = -math.inf  # greater than
+    most: float = math.inf  # at most
+
+    def refusal(self, value: float) -> str:
+        """What is wrong with a value; empty if nothing."""
+        if math.isfinite(value) and self.above < value <= self.most:
+            return ""
+        if not math.isfinite(self.most):
+            return f"must be greater than {self.above:g}"
+        return f"must be greater than {self.above:g} and at most {self.most:g}"
+
+
+Positive = Annotated[float, Bounds(above=0.0)]
+PositiveInt = Annotated[int, Bounds(above=0.0)]
+Share = Annotated[float, Bounds(above=0.0, most=1.0)]
+
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_TYPES: dict[type, str] = {float: "a number", int: "a whole number"}
+
+
+def parsed(text: str, hint: Any) -> Any:
+    """A value of the annotated type; ValueError says what it must be."""
+    if get_origin(hint) is Annotated:
+        kind, *notes = get_args(hint)
+        value = parsed(text, kind)
+        for note in notes:
+            if isinstance(note, Bounds) and (wrong := note.refusal(value)):
+                raise ValueError(wrong)
+        return value
+    if get_origin(hint) in (Union, UnionType):
+        [kind] = [each for each in get_args(hint) if each is not NoneType]
+        return parsed(text, kind)
+    if hint is bool:
+        if text.lower() not in _BOOLEANS:
+            raise ValueError("must be true or false")
+        return _BOOLEANS[text.lower()]
+    if hint in _TYPES:
+        try:
+            return hint(text)
+        except (ValueError, OverflowError):
+            raise ValueError(f"must be {_TYPES[hint]}") from None
+    return Path(text) if hint is Path else text

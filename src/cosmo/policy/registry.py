@@ -1,0 +1,161 @@
+"""Methods by name: `all-local`, `periodic:interval_ms=37`, `my_policies.py:MyMethod`."""
+
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from cosmo.errors import InputError
+from cosmo.node import Method
+from cosmo.policy.chance import Random
+from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
+from cosmo.policy.outside import Onnx, Sb3
+from cosmo.policy.parameters import parsed
+from cosmo.policy.status_methods import (
+    AdmissionControl,
+    AociOnline,
+    AoiThreshold,
+    AovGap,
+    Never,
+    Periodic,
+    Prequal,
+    PricedBooks,
+    SelfTracking,
+    by_estimate,
+)
+from cosmo.policy.trained import TRAINED, Trained
+
+METHODS: dict[str, type[Method]] = {
+    "all-local": AllLocal,
+    "all-offload": AllOffload,
+    "local-until-full": LocalUntilFull,
+    "random": Random,
+    "never": Never,
+    "periodic": Periodic,
+    "aoi-threshold": AoiThreshold,
+    "aov-gap": AovGap,
+    "aoci-online": AociOnline,
+    "aoi-threshold/estimate": by_estimate(AoiThreshold),
+    "aov-gap/estimate": by_estimate(AovGap),
+    "aoci-online/estimate": by_estimate(AociOnline),
+    "prequal": Prequal,
+    "admission-control": AdmissionControl,
+    "self-tracking": SelfTracking,
+    "priced-books": PricedBooks,
+    **TRAINED,
+}
+
+# Methods that are made of a file of others' agents: onnx:policy.onnx, sb3:model.zip.
+FROM_FILES: dict[str, type[Method]] = {"onnx": Onnx, "sb3": Sb3}
+
+# The paper's own opponents, in its order.
+PAPER_BASELINES = (
+    "all-local",
+    "all-offload",
+    "local-until-full",
+    "aoi-threshold",
+    "aov-gap",
+    "aoci-online",
+)
+
+_PERIODIC = re.compile(r"periodic-(\d+(?:\.\d+)?)")  # periodic-37 is periodic:interval_ms=37
+
+
+def method(spec: str, known: Mapping[str, type[Method]] = METHODS) -> Method:
+    """A method from its name or `file.py:Class`, with parameters as `:name=value,name=value`.
+
+    Raises InputError in one line for an unknown name, a bad parameter or a file that fails.
+    """
+    kind, parameters = _resolve(spec, known)
+    arguments = _arguments(spec, kind, parameters)
+    try:
+        return kind(**arguments)
+    except InputError as error:
+        raise InputError(f"method = {spec!r}: {error}") from None
+
+
+def parameters_of(kind: type[Method]) -> dict[str, inspect.Parameter]:
+    """What can be set about a method."""
+    if kind.__init__ is object.__init__:
+        return {}
+    found = dict(inspect.signature(kind).parameters)
+    return {
+        name: parameter
+        for name, parameter in found.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+
+
+def _resolve(spec: str, known: Mapping[str, type[Method]]) -> tuple[type[Method], str]:
+    short = _PERIODIC.fullmatch(spec)
+    if short:
+        spec = f"periodic:interval_ms={short[1]}"
+    name, _, rest = spec.partition(":")
+    if name in known:
+        return known[name], rest
+    if name in FROM_FILES:
+        return FROM_FILES[name], f"file={rest}"
+    if name.endswith(".py"):
+        class_name, _, parameters = rest.partition(":")
+        return _from_file(spec, Path(name), class_name), parameters
+    names = ", ".join(known)
+    raise InputError(
+        f"method = {spec!r}: unknown; must be one of {names}, file.py:Class,"
+        " sb3:model.zip or onnx:policy.onnx"
+    )
+
+
+def _from_file(spec: str, path: Path, class_name: str) -> type[Method]:
+    if not path.is_file():
+        raise InputError(f"method = {spec!r}: there is no file '{path}'")
+    module_spec = importlib.util.spec_from_file_location(f"cosmo_user_{path.stem}", path)
+    assert module_spec is not None
+    assert module_spec.loader is not None
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[module_spec.name] = module
+    try:
+        module_spec.loader.exec_module(module)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"method = {spec!r}: '{path}' fails on import ({text})") from error
+    classes = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, Method)
+        and value.__module__ == module.__name__
+    ]
+    if class_name not in classes:
+        found = ", ".join(classes) or "none"
+        raise InputError(f"method = {spec!r}: no such Method in '{path}' (found: {found})")
+    kind: type[Method] = getattr(module, class_name)
+    return kind
+
+
+def _arguments(spec: str, kind: type[Method], text: str) -> dict[str, Any]:
+    allowed = parameters_of(kind)
+    hints = get_type_hints(kind.__init__, include_extras=True) if allowed else {}
+    arguments: dict[str, Any] = {}
+    for item in filter(None, text.split(",")):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals:
+            raise InputError(f"method = {spec!r}: parameter {item!r} must look like name=value")
+        if name not in allowed:
+            choice = ", ".join(allowed) or "none"
+            raise InputError(f"method = {spec!r}: unknown parameter {name} (allowed: {choice})")
+        try:
+            arguments[name] = parsed(value, hints.get(name, str))
+        except ValueError as error:
+            raise InputError(f"method = {spec!r}: {name} = {value!r}: {error}") from None
+    for name, parameter in allowed.items():
+        if parameter.default is parameter.empty and name not in arguments:
+            hint = (
+                f"; train one: cosmo train --method {spec} --out DIR"
+                if issubclass(kind, Trained)
+                else ""
+            )
+            raise InputError(f"method = {spec!r}: parameter {name} is missing{hint}")
+    return arguments

@@ -1,0 +1,61 @@
+"""Trained controllers as methods: `cosmo:checkpoint=trained`."""
+
+from pathlib import Path
+
+from cosmo.errors import InputError
+from cosmo.node import Dispatcher, Method, Site, Updater
+from cosmo.policy.controller import load_controller
+from cosmo.policy.learned_methods import LEARNED
+
+
+class Trained(Method):
+    """A trained controller from a folder of `cosmo train`.
+
+    Every world is played by the run that was trained with its seed, or by `run` if given.
+    """
+
+    name = ""  # of the method that the folder must hold; any if empty
+
+    def __init__(self, checkpoint: Path, run: int | None = None) -> None:
+        self.controller = load_controller(checkpoint)
+        if self.name and self.controller.method != self.name:
+            raise InputError(
+                f"checkpoint = '{checkpoint}': holds {self.controller.method}, not {self.name}"
+            )
+        seeds = self.controller.seeds
+        if run is not None and run not in seeds:
+            raise InputError(f"run = {run}: must be one of {', '.join(map(str, seeds))}")
+        self._run = run
+        self.carries = self.controller.agents.dimensions
+
+    def _at_work(self, site: Site) -> Method:
+        self.controller.check(len(site.sn), "site")
+        runs = [
+            self.controller.run_of(seed if self._run is None else self._run, site)
+            for seed in site.runs
+        ]
+        return self.controller.agents.of(runs).at_work()
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """The EN agents."""
+        return self._at_work(site).dispatcher(site)
+
+    def updater(self, site: Site) -> Updater:
+        """The SN agents."""
+        return self._at_work(site).updater(site)
+
+
+# A method of the registry for each that learns.
+TRAINED: dict[str, type[Trained]] = {
+    name: type(
+        "".join(word.title() for word in name.split("-")),
+        (Trained,),
+        {"__doc__": each.summary, "__module__": __name__, "name": name},
+    )
+    for name, each in LEARNED.items()
+}
+
+
+def trained_method(name: str, folder: Path) -> Trained:
+    """The method of this name from a folder of `cosmo train`."""
+    return TRAINED[name](folder)

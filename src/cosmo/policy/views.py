@@ -1,0 +1,113 @@
+"""What policies from elsewhere see: plain vectors with a name and bounds for every number.
+
+The scales are R18's, so most numbers are around 0 to 1; all are cut off at the bounds. What is in
+them is what a node knows: an EN's view of an SN is the raw status that it was last sent.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import NOTHING, RAW, DispatchObservation, Site, UpdateObservation
+from cosmo.policy.dispatchers.raw import raw_states
+from cosmo.policy.features import EN_LOCAL, Features
+
+Floats = NDArray[np.float32]
+
+LIMIT = 10.0
+_STATE_NAMES = ("idle", "wait", "work", "storage")
+_LINK_NAMES = ("rate", "rate_deviation", "rate_trend")
+
+
+class View:
+    """Names and bounds of what one kind of agent sees."""
+
+    names: tuple[str, ...]
+
+    def _bound(self, signed: set[str]) -> None:
+        self.low = np.array([-LIMIT if name in signed else 0.0 for name in self.names], np.float32)
+        self.high = np.full(len(self.names), LIMIT, np.float32)
+
+    def _bounded(self, seen: NDArray[np.floating]) -> Floats:
+        bounded: Floats = np.minimum(np.maximum(seen, self.low), self.high)
+        return bounded.astype(np.float32, copy=False)
+
+
+class EnView(View):
+    """An EN on a task: the access link, itself, the task, and every SN by its last raw status."""
+
+    def __init__(self, site: Site) -> None:
+        self._site, self._features = site, Features(site)
+        per_sn = tuple(
+            f"sn{sn}_{name}"
+            for sn in range(len(site.sn))
+            for name in (*_STATE_NAMES, "age", *(f"link_{n}" for n in _LINK_NAMES), "link_backlog")
+        )
+        self.names = (
+            "throughput", "throughput_trend", "residual_time",
+            *(f"en_{name}" for name in _STATE_NAMES),
+            "task_bytes", "task_cycles", "task_deadline", "task_slack",
+            "local_wait", "local_room", *per_sn,
+        )  # fmt: skip
+        signed = {name for name in self.names if name.endswith("trend")} | {"task_slack"}
+        self._bound(signed)
+
+    def of(self, tasks: DispatchObservation) -> Floats:
+        """[row, name]."""
+        scales, made, rows = self._site.scales, self._features, len(tasks)
+        seen = np.empty((rows, len(self.names)), np.float32)
+        seen[:, :EN_LOCAL] = made.en_local(tasks)
+        seen[:, 10] = tasks.slack_ms / made.task_scale[2]
+        seen[:, 11] = tasks.local_wait_ms / scales.wait_ms
+        seen[:, 12] = tasks.local_room
+        others = np.empty((rows, tasks.sns, 9), np.float32)
+        idle = np.broadcast_to(self._site.sn.idle_state, (rows, tasks.sns, RAW))
+        told = raw_states(self._site, tasks) if tasks.status.shape[2] == RAW else idle
+        others[..., :RAW] = told / made.sn_scale
+        others[..., RAW] = scales.age(tasks.age_ms)
+        others[..., 5:8] = tasks.up_link_mbps / made.links.up_mbps[tasks.en][..., None]
+        others[..., 8] = tasks.up_backlog_ms / scales.wait_ms
+        seen[:, 13:] = others.reshape(rows, -1)
+        return self._bounded(seen)
+
+
+class SnView(View):
+    """An SN on an update: itself, recent tasks, and what every EN has acknowledged.
+
+    `carries` is what a status carries: raw numbers are shown on R18's scales, others as they are.
+    """
+
+    def __init__(self, site: Site, carries: int = RAW) -> None:
+        self._site, self._features, self._raw = site, Features(site), carries in (NOTHING, RAW)
+        told = _STATE_NAMES if self._raw else tuple(map(str, range(carries)))
+        per_en = tuple(
+            f"en{en}_{name}"
+            for en in range(len(site.en))
+            for name in (
+                *(f"acknowledged_{n}" for n in told), "age",
+                *(f"link_{n}" for n in _LINK_NAMES),
+            )
+        )  # fmt: skip
+        recent = ("recent_delay", "recent_success", "recent_failure")
+        self.names = (*_STATE_NAMES, *recent, *per_en)
+        trends = {name for name in self.names if name.endswith("trend")}
+        free = set() if self._raw else {name for name in self.names if "acknowledged" in name}
+        self._bound(trends | free)
+
+    def of(self, nodes: UpdateObservation) -> Floats:
+        """[row, name]."""
+        made, scale = self._features, self._features.sn_scale[nodes.sn]
+        recent = nodes.recent_delay_ms / made.delay_ms, nodes.recent_success, nodes.recent_failure
+        told = nodes.acknowledged
+        if self._raw:
+            idle = self._site.sn.idle_state[nodes.sn][:, None]
+            told = np.where(nodes.heard[..., None], told, idle) / scale[:, None]
+        others = np.concatenate(
+            [
+                told,
+                self._site.scales.age(nodes.age_ms)[..., None],
+                nodes.down_link_mbps / made.links.down_mbps[:, nodes.sn].T[..., None],
+            ],
+            axis=2,
+        )
+        own = [nodes.sn_state[:, :RAW] / scale, np.stack(recent, axis=1)]
+        return self._bounded(np.concatenate([*own, others.reshape(len(nodes), -1)], axis=1))

@@ -1,0 +1,147 @@
+"""One episode written down decision by decision, for the episode viewer."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.control import play
+from cosmo.measure import OUTCOME_NAMES
+from cosmo.node import (
+    IDLE,
+    NOTHING,
+    RAW,
+    REQUESTS,
+    STORAGE,
+    WORK,
+    Dispatcher,
+    DispatchObservation,
+    Method,
+    Site,
+    UpdateObservation,
+    Updater,
+)
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+from cosmo.world import Outcome, Truth, Watcher, site_of
+from cosmo.world.watch import AskTruth
+
+_TASK_COLUMNS = (
+    "task", "time", "en", "action", "bytes", "cycles", "deadline", "feasible", "delays", "true",
+    "believed", "age", "idle_true", "idle_believed", "storage_believed", "en_backlog",
+    "en_requests", "sn_requests", "local_wait", "values", "semantic",
+)  # fmt: skip
+
+
+class Recorder(Watcher):
+    """Collects an episode as plain lists, ready for JSON.
+
+    `tasks` by EN decision, `updates` by SN decision. Times are in ms, backlogs in ms of the node's
+    full rate. Of several SNs the first is shown; every task carries its EN.
+    """
+
+    def __init__(self, scenario: Scenario, carries: int) -> None:
+        self._scenario, self._carries = scenario, carries
+        site = site_of(scenario)
+        self._en_speed, self._sn_speed = site.en.full_rate[0], site.sn.full_rate[0]
+        self._idle = site.sn.idle_state[0]
+        self._tasks: dict[str, list[Any]] = {name: [] for name in _TASK_COLUMNS}
+        self._updates: dict[str, list[Any]] = {
+            name: [] for name in ("time", "sn", "send", "interval")
+        }
+
+    def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
+        """Whom to ask for what it thinks."""
+        self._explain = dispatcher.explain
+
+    def asked(self, tasks: DispatchObservation, truth: AskTruth) -> None:
+        """Keep what is true, and what the dispatcher thinks, until it has decided."""
+        thoughts = self._explain(tasks)
+        self._thoughts = None if thoughts is None else thoughts[0]
+        self._truth = truth()
+
+    def dispatched(self, tasks: DispatchObservation, actions: NDArray[np.int64]) -> None:
+        """One EN decision of the only world."""
+        self.note_task(tasks, self._truth, int(actions[0]), self._thoughts)
+
+    def updated(
+        self, nodes: UpdateObservation, send: NDArray[np.bool_], interval_ms: NDArray[np.float64]
+    ) -> None:
+        """SN decisions."""
+        for row in range(len(nodes)):
+            self._updates["time"].append(_rounded(nodes.time_ms[row]))
+            self._updates["sn"].append(int(nodes.sn[row]))
+            self._updates["send"].append(bool(send[row]))
+            self._updates["interval"].append(_rounded(interval_ms[row]))
+
+    def note_task(
+        self, seen: DispatchObservation, truth: Truth, action: int, values: Any = None
+    ) -> None:
+        """One EN decision: what was seen, what was true, what was done."""
+        row = {
+            "task": int(seen.task[0]),
+            "time": seen.time_ms[0],
+            "en": int(seen.en[0]),
+            "action": action,
+            "bytes": seen.input_bytes[0],
+            "cycles": seen.cycles[0],
+            "deadline": seen.slack_ms[0],
+            "feasible": truth.feasible[0].astype(int).tolist(),
+            "delays": _all_rounded(truth.delay_ms[0]),
+            "true": truth.sn_state[0, 0, WORK] / self._sn_speed,
+            "idle_true": truth.sn_state[0, 0, IDLE],
+            "age": seen.age_ms[0, 0],
+            "en_backlog": seen.en_state[0, WORK] / self._en_speed,
+            "en_requests": seen.en_state[0, REQUESTS],
+            "sn_requests": truth.sn_state[0, 0, REQUESTS],
+            "local_wait": seen.local_wait_ms[0],
+            "values": _all_rounded(values),
+            **self._believed(seen),
+        }
+        for name, value in row.items():
+            self._tasks[name].append(_rounded(value) if isinstance(value, float) else value)
+
+    def _believed(self, seen: DispatchObservation) -> dict[str, Any]:
+        """What the first SN has told: a backlog if the status is raw, else the numbers alone."""
+        raw, heard = self._carries == RAW, bool(seen.heard[0, 0])
+        told = seen.status[0, 0]
+        state = told if heard else self._idle
+        return {
+            "believed": state[WORK] / self._sn_speed if raw else None,
+            "idle_believed": state[IDLE] if raw else None,
+            "storage_believed": state[STORAGE] if raw else None,
+            "semantic": None if raw or not heard else _all_rounded(told),
+        }
+
+    def finished(self, outcome: Outcome) -> dict[str, Any]:
+        """All of it, with what became of the tasks."""
+        which = np.array(self._tasks["task"], np.int64)
+        labels = [OUTCOME_NAMES[int(label)] for label in outcome.outcome[which]]
+        tasks = self._tasks | {"outcome": labels}
+        tasks["finished"] = [_rounded(time) for time in outcome.finished_ms[which]]
+        return {
+            "window_ms": outcome.episode.window_ms,
+            "warmup_ms": self._scenario.episode.warmup_ms,
+            "sns": self._scenario.sn.count,
+            "status": self._carries > NOTHING,
+            "tasks": tasks,
+            "updates": self._updates,
+        }
+
+
+def record(scenario: Scenario, method: Method, episode: Episode, seed: int) -> dict[str, Any]:
+    """Play one episode with a method and write it down."""
+    recorder = Recorder(scenario, method.carries)
+    [outcome] = play(scenario, method, [episode], seed, watchers=[recorder])
+    return recorder.finished(outcome)
+
+
+def _rounded(value: float) -> float | None:
+    """Short enough for a page, null where there is no number."""
+    number = float(value)
+    return None if math.isnan(number) or math.isinf(number) else float(f"{number:.5g}")
+
+
+def _all_rounded(values: Any) -> list[float | None] | None:
+    return None if values is None else [_rounded(value) for value in values]

@@ -1,0 +1,85 @@
+"""A plan cut into units of work that need nothing of one another; dear ones come first.
+
+A method that is trained for each load is trained in stacks: all its runs at one rate, or, if there
+is but one rate, at one load. One that is trained for all loads is trained once, for its own
+scenario or for each that it is compared on. The others are played at all rates of an arrival
+process.
+"""
+
+from cosmo.policy.learned_methods import LEARNED
+from cosmo.scenario import Scenario, changed
+from cosmo.study.plan import OwnTraining, Plan
+from cosmo.study.units import PlayUnit, TrainUnit, Unit, at_load
+
+_Point = tuple[Scenario, str, float]  # scenario, arrivals, rate
+
+
+def units_of(plan: Plan) -> list[Unit]:
+    """All of a plan's work, in the order in which it should be begun."""
+    trainings = plan.trainings()
+    trained: dict[str, list[_Point]] = {name: [] for name in trainings}
+    batches: dict[tuple[str, str, str], list[float]] = {}
+    scenarios: dict[str, Scenario] = {}
+    for scenario, process, rate, name in plan.points():
+        scenarios[scenario.name] = scenario
+        if name in trainings:
+            trained[name].append((scenario, process, rate))
+        else:
+            batches.setdefault((scenario.name, name, process), []).append(rate)
+    units: list[Unit] = []
+    for name, points in trained.items():
+        scope = LEARNED[trainings[name].method].scope
+        make = _for_each_load if scope == "load" else _for_all_loads
+        units += make(plan, trainings[name], points)
+    units.sort(key=lambda unit: -sum(unit.rates))  # the longest first: no one waits at the end
+    units += [
+        PlayUnit(scenarios[where], process, tuple(rates), name, plan.seeds, plan.episodes)
+        for (where, name, process), rates in batches.items()
+    ]
+    return units
+
+
+def _for_each_load(plan: Plan, training: OwnTraining, points: list[_Point]) -> list[TrainUnit]:
+    one_rate = len({rate for _, _, rate in points}) == 1
+    stacks: dict[tuple[str, float, str], list[Scenario]] = {}
+    for scenario, process, rate in points:
+        key = scenario.name, rate, process if one_rate else ""
+        stacks.setdefault(key, []).append(at_load(scenario, process, rate))
+    return [
+        _unit(plan, training, [_where_trained(plan, each) for each in played], played, False)
+        for played in stacks.values()
+    ]
+
+
+def _for_all_loads(plan: Plan, training: OwnTraining, points: list[_Point]) -> list[TrainUnit]:
+    homes: dict[str, Scenario] = {}
+    played: dict[str, list[Scenario]] = {}
+    for scenario, process, rate in points:
+        home = scenario if training.scenario is None else plan.scenario(training.scenario)
+        homes[home.name] = _where_trained(plan, changed(home, training.world))
+        played.setdefault(home.name, []).append(at_load(scenario, process, rate))
+    return [_unit(plan, training, [homes[name]], played[name], True) for name in homes]
+
+
+def _where_trained(plan: Plan, scenario: Scenario) -> Scenario:
+    engine = plan.training.engine
+    return scenario if engine is None else changed(scenario, {"engine": engine})
+
+
+def _unit(
+    plan: Plan,
+    training: OwnTraining,
+    trained_on: list[Scenario],
+    played_on: list[Scenario],
+    everywhere: bool,
+) -> TrainUnit:
+    return TrainUnit(
+        label=training.name,
+        method=training.method,
+        trained_on=tuple(trained_on),
+        played_on=tuple(played_on),
+        everywhere=everywhere,
+        seeds=plan.seeds,
+        episodes=plan.episodes,
+        config=plan.config(training.name),
+    )

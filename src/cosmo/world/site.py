@@ -1,0 +1,65 @@
+"""A scenario as its nodes know it: the only way from the world's description to a policy."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cosmo.node import Links, Nodes, Prices, Scales, Site, Tasks
+from cosmo.scenario import Scenario, model, per_link, per_node
+from cosmo.workload import squared_variation
+
+
+def site_of(
+    scenario: Scenario,
+    streams: Sequence[tuple[int, int]] = ((0, 0),),
+    rate: float | None = None,
+) -> Site:
+    """What nodes are told; `streams` has (run seed, episode) of each world, `rate` is the mean
+    tasks a second at an EN if that is not the scenario's.
+    """
+    backhaul, workload, seen = scenario.backhaul, scenario.workload, scenario.observation
+    shape = scenario.en.count, scenario.sn.count
+    weights = scenario.utility
+    return Site(
+        en=_nodes(scenario.en),
+        sn=_nodes(scenario.sn),
+        links=Links(
+            up_mbps=np.array(per_link(backhaul.up_mbps, *shape), np.float64),
+            down_mbps=np.array(per_link(backhaul.down_mbps, *shape), np.float64),
+            hops=backhaul.hops,
+            hop_delay_ms=backhaul.hop_delay_ms,
+            packet_bytes=backhaul.packet_bytes,
+            result_bytes=backhaul.result_bytes,
+        ),
+        reservation_floor_bytes=scenario.storage.reservation_floor_bytes,
+        tasks=Tasks(
+            input_bytes=workload.input_bytes,
+            cycles=workload.cycles,
+            deadline_ms=workload.deadline.clip_ms,
+            rate=workload.rate if rate is None else rate,
+            squared_variation=squared_variation(workload),
+        ),
+        scales=Scales(
+            wait_ms=seen.wait_scale_ms,
+            work_ms=seen.work_scale_ms,
+            throughput_mbps=seen.throughput_scale_mbps,
+            residual_ms=seen.residual_scale_ms,
+            age_ms=seen.age_scale_ms,
+            most_age=seen.most_age,
+        ),
+        prices=Prices(
+            success=weights.true_positive * weights.value,
+            per_number=weights.update_weight * weights.update_cost_per_dimension,
+        ),
+        streams=tuple((int(run), int(episode)) for run, episode in streams),
+    )
+
+
+def _nodes(nodes: model.Nodes) -> Nodes:
+    count = nodes.count
+    return Nodes(
+        slots=np.array(per_node(nodes.slots, count), np.int64),
+        cycles_per_ms=np.array(per_node(nodes.cycles_per_ms, count), np.float64),
+        storage_bytes=np.array(per_node(nodes.storage_bytes, count), np.float64),
+        queue_capacity=np.array(per_node(nodes.queue_capacity, count), np.int64),
+    )

@@ -1,0 +1,42 @@
+"""What no policy in the field could know: for yardsticks, labels, training and measurement.
+
+Nobody is told of it unasked: `Batch.truth()` and `Batch.settled()` are there for who asks by name.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Truth:
+    """The true state behind pending EN decisions (R15), with their rows."""
+
+    delay_ms: Floats  # [row, route] end-to-end delay on route 0 (local), 1..S (SN)
+    feasible: Bools  # [row, route] the node has room and the delay is within the deadline
+    sn_state: Floats  # [row, SN, field] the SNs' states at this very moment
+
+    def rows(self, chosen: Any) -> "Truth":
+        """Some of the rows."""
+        return Truth(self.delay_ms[chosen], self.feasible[chosen], self.sn_state[chosen])
+
+
+@dataclass(slots=True)
+class Settled:
+    """Tasks whose outcome became final since the last turn; those of one world in order of time."""
+
+    world: Ints
+    task: Ints
+    en: Ints
+    action: Ints
+    outcome: Ints  # codes of `cosmo.world.records`
+    time_ms: Floats
+
+    def __len__(self) -> int:
+        return len(self.world)

@@ -1,0 +1,34 @@
+"""Who looks on while worlds are played: to measure, to record, to learn."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import Dispatcher, DispatchObservation, Site, UpdateObservation, Updater
+from cosmo.world.outcome import Outcome
+from cosmo.world.truth import Truth
+
+AskTruth = Callable[[], Truth]
+
+
+class Watcher:
+    """Is told what happens in a batch of worlds, in order. Every call does nothing by default."""
+
+    def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
+        """These decide from now on."""
+
+    def asked(self, tasks: DispatchObservation, truth: AskTruth) -> None:
+        """ENs are about to decide."""
+
+    def dispatched(self, tasks: DispatchObservation, actions: NDArray[np.int64]) -> None:
+        """They have decided."""
+
+    def updated(
+        self, nodes: UpdateObservation, send: NDArray[np.bool_], interval_ms: NDArray[np.float64]
+    ) -> None:
+        """SNs have decided."""
+
+    def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
+        """All is over; the outcomes, perhaps with something added."""
+        return outcomes
