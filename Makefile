@@ -30,7 +30,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-BENCHMARKS := world training scheduler envs engines
+BENCHMARKS := world decisions training scheduler envs engines
 
 bench: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done

@@ -20,7 +20,7 @@ SHOWN = (
     ("update_cost_rate", "Update cost (units/s)", 1),
     ("net_utility_per_task", "Net utility per task", 1),
 )
-OWN, MIXED = "cosmo-next", "cosmo-next/mixed"
+OWN = "cosmo-next"
 HOMES = {
     "paper": OWN,
     "shared-sn": "cosmo-next/shared-sn",
@@ -36,10 +36,8 @@ ABROAD = {
 PARTS = {
     "paper": (
         ("cosmo-next/short", "`cosmo-next`, 16 rounds, one policy for all loads"),
-        ("cosmo-next/only-320", "a specialist for 320 tasks/s alone"),
         ("cosmo-next/no-books", "without books (only statuses tell)"),
         ("cosmo-next/no-foresight", "without foresight (`en.horizon=0.005`)"),
-        ("cosmo-next/no-margin", "without the margin (`en.margin=0`)"),
         ("self-tracking", "`self-tracking`, for comparison"),
     ),
     "shared-sn": (
@@ -188,7 +186,7 @@ def page(study: Study, papers: polars.DataFrame) -> dict[str, str]:
     usual = polars.col("rate").is_in(load_scenario().workload.rates_of_interest)
     usual &= polars.col("arrivals").is_in(BOTH)
     rival = ~polars.col("method").str.starts_with(OWN)
-    paper = summary.filter(rival | polars.col("method").is_in((OWN, MIXED)), scenario="paper")
+    paper = summary.filter(rival | (polars.col("method") == OWN), scenario="paper")
     home = polars.col("method") == HOMES["shared-sn"]
     shared = summary.filter(rival | home, scenario="shared-sn")
     return {

@@ -1,7 +1,7 @@
 """Writes the measured parts of the docs anew: `make docs` (hours, on ns-3 and on trainings most).
 
-`docs/data/` holds what the pages were made from: metrics and curves of the whole paper, of all
-baselines in both worlds, of both engines, of `cosmo-next`, and the fit of the embedded channel. A
+`docs/data/` holds what the pages were made from: metrics and curves of the whole paper, of
+`cosmo-next` and all baselines, of both engines, and the fit of the embedded channel. A
 measured part of a page stands between `<!-- NAME -->` and `<!-- end -->`.
 
     python docs/regenerate.py            # measure everything again, then write
@@ -22,7 +22,7 @@ import next_page
 import numpy as np
 import polars
 
-from cosmo.control import method, simulate
+from cosmo.control import BASELINES, method, simulate
 from cosmo.ns3.calibrate import calibrate
 from cosmo.scenario import load as load_scenario
 from cosmo.study import LocalExecutor, Study, conduct, figures, load, load_plan, tables
@@ -42,8 +42,6 @@ STUDIES = {
             'training.settings=["sn.reward_scale=1.0"]',
         ],
     ),
-    "baselines": load_plan("baselines"),
-    "baselines-shared-sn": load_plan("baselines", ['scenarios=["shared-sn"]']),
     "engines": load_plan("engines"),
     "next": load_plan("next"),
 }
@@ -254,12 +252,21 @@ def main() -> None:
             "all-loads": all_metrics(summary),
         },
     )
+    # The same methods, with ten runs, are part of the study of cosmo-next.
+    past = load(DATA / "next")
+    plain = past.metrics.filter(
+        polars.col("sweep").is_null(), polars.col("method").is_in(BASELINES)
+    )
+    rivals = with_paper(summarise(plain), past.plan)
+    usual = polars.col("rate").is_in(load_scenario().workload.rates_of_interest) & polars.col(
+        "arrivals"
+    ).is_in(processes)
     write("learning.md", {"reward-scale": reward_scale(summary, summaries["reward-scale-1"])})
     write(
         "baselines.md",
         {
-            "paper": all_metrics(summaries["baselines"]),
-            "shared-sn": all_metrics(summaries["baselines-shared-sn"]),
+            "paper": all_metrics(rivals.filter(usual, scenario="paper")),
+            "shared-sn": all_metrics(rivals.filter(scenario="shared-sn")),
         },
     )
     write(
@@ -274,14 +281,13 @@ def main() -> None:
             "calibration": calibration(json.loads((DATA / f"{CALIBRATION}.json").read_text())),
         },
     )
-    past = load(DATA / "next")
     write("next.md", next_page.page(past, summaries["paper"]))
     points = next_page.trade_points(past.metrics)
     next_page.trade_figure(points, images / "next-trade.png")
-    limits = bounds(load(DATA / "baselines-shared-sn").plan)
+    shared = rivals.filter(scenario="shared-sn")
     figures.metric_figure(
-        summaries["baselines-shared-sn"],
-        limits,
+        shared,
+        bounds(past.plan).filter(scenario="shared-sn"),
         "success_rate",
         images / "shared-sn",
         formats=("png",),

@@ -6,9 +6,8 @@ python examples/fit_priced_books.py [episodes]
 import sys
 from itertools import product
 
-from cosmo import load, play
-from cosmo.control import method
-from cosmo.learn.trainer import TRAINING_EPISODES  # no evaluation workload is among these
+from cosmo import load, method, play
+from cosmo.learn.run import TRAINING_EPISODES  # no evaluation workload is among these
 from cosmo.measure import episode_metrics
 from cosmo.workload import episode
 

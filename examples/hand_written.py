@@ -1,6 +1,6 @@
 """A hand-written EN policy in twenty lines, played through the Gymnasium environment.
 
-pip install 'cosmo-edge[envs]'
+pip install '.[envs]'
 python examples/hand_written.py
 """
 

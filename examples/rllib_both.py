@@ -1,6 +1,6 @@
 """RLlib's PPO as both the EN and the SN: two policies that learn together.
 
-    pip install 'cosmo-edge[envs]' 'ray[rllib]' torch onnx onnxscript onnxruntime
+    pip install '.[envs]' 'ray[rllib]' torch onnx onnxscript onnxruntime
     python examples/rllib_both.py [steps] [seed]
 
 Trains on the PettingZoo environment of `shared-sn`, where status carries news, writes `en.onnx` and

@@ -1,6 +1,6 @@
 """Stable-Baselines3's DQN, out of the box, as the EN.
 
-    pip install 'cosmo-edge[envs]' stable-baselines3
+    pip install '.[envs]' stable-baselines3
     python examples/sb3_dqn.py [steps]
 
 Trains on `cosmo/Dispatch-v0` at 220 tasks/s (Poisson), saves `dqn.zip`, and compares it with the

@@ -108,9 +108,7 @@ def test_the_package_has_what_it_says():
 
     assert set(cosmo.__all__) <= set(dir(cosmo))
     assert [name for name in cosmo.__all__ if not hasattr(cosmo, name)] == []
-    assert sorted(name for names in cosmo._PLACES.values() for name in names) == sorted(
-        cosmo.__all__
-    )
+    assert sorted(cosmo._HOMES) == sorted(cosmo.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         cosmo.nothing  # noqa: B018
 

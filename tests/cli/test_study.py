@@ -105,6 +105,7 @@ def test_list_and_show(cosmo, tmp_path):
         "paper",
         "baselines",
         "engines",
+        "next",
         "paper-quick",
     ]
     code, stdout, _ = cosmo("study", "show", "paper-quick")

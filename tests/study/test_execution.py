@@ -113,8 +113,8 @@ _GATE = """
 import time
 from pathlib import Path
 import numpy as np
-from cosmo import Method
-class Gate(Method):
+from cosmo import Dispatcher, Method
+class Gate(Method, Dispatcher):
     'Waits.'
     def dispatcher(self, setting):
         while not Path(__file__).with_name("open").exists():

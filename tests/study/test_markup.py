@@ -157,8 +157,8 @@ def test_the_policy_stops_what_is_not_the_pages_own(study, browser, tmp_path):
 
 _POLICY = """
 import numpy as np
-from cosmo import Method
-class X(Method):
+from cosmo import Dispatcher, Method
+class X(Method, Dispatcher):
     'X.'
     def dispatcher(self, setting):
         return self

@@ -84,8 +84,8 @@ def test_files_beside_a_plan_are_found(folder, monkeypatch):
 _READER = """
 from pathlib import Path
 import numpy as np
-from cosmo import Method
-class Reader(Method):
+from cosmo import Dispatcher, Method
+class Reader(Method, Dispatcher):
     'Does what a file says.'
     def __init__(self, file: Path):
         self._action = int(file.read_text())

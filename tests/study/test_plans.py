@@ -4,13 +4,13 @@ import pytest
 from small import small_plan
 
 from cosmo import InputError
-from cosmo.study import load_plan, plan_names, reported
+from cosmo.study import load_plan, plan_checked, plan_names, reported
 from cosmo.study.units import PlayUnit, TrainUnit
 from cosmo.study.work import units_of
 
 
 def test_presets():
-    assert plan_names() == ["paper", "baselines", "engines", "paper-quick"]
+    assert plan_names() == ["paper", "baselines", "engines", "next", "paper-quick"]
     paper = load_plan("paper")
     points = {(arrivals, rate, name) for _, arrivals, rate, name in paper.points()}
     cosmo = {point for point in points if point[2] == "cosmo"}
@@ -27,7 +27,8 @@ def test_every_point_is_in_exactly_one_unit():
     found = []
     for unit in units_of(plan):
         if isinstance(unit, TrainUnit):
-            found += [(process, unit.rate, unit.method) for process in unit.arrivals]
+            loads = [scenario.workload for scenario in unit.played_on]
+            found += [(load.arrivals, load.rate, unit.label) for load in loads]
         else:
             assert isinstance(unit, PlayUnit)
             found += [(unit.arrivals, rate, unit.method) for rate in unit.rates]
@@ -35,6 +36,89 @@ def test_every_point_is_in_exactly_one_unit():
     assert set(found) == {(a, r, m) for _, a, r, m in plan.points()}
     names = [unit.name for unit in units_of(plan)]
     assert len(names) == len(set(names))
+
+
+def _engines(unit):
+    """Where a unit's runs are played, and where they are trained."""
+    [played] = {scenario.engine for scenario in unit.played_on}
+    [trained] = {scenario.engine for scenario in unit.trained_on}
+    return played, trained
+
+
+def test_a_method_for_all_loads_is_trained_once_wherever_it_is_played():
+    data = {
+        "seeds": [0, 1],
+        "train": [
+            {"name": "away", "method": "cosmo-next", "scenario": "shared-sn",
+             "settings": ["episodes=3"], "world": ["sn.slots=5"]},
+        ],
+        "compare": [
+            {"methods": ["cosmo-next", "away"], "rates": [120.0, 320.0]},
+            {"methods": ["cosmo-next", "away"], "scenarios": ["campus"], "rates": [150.0],
+             "arrivals": ["poisson"]},
+        ],
+    }  # fmt: skip
+    units = units_of(plan_checked({"name": "x", **data}))
+    assert len(units) == 3  # cosmo-next where it is played, away once
+    away, *own = sorted(units, key=lambda unit: unit.label)
+    assert all(unit.everywhere for unit in units)
+    [home] = away.trained_on
+    assert (home.name, home.sn.slots, away.config.episodes) == ("shared-sn", 5, 3)
+    assert {scenario.name for scenario in away.played_on} == {"paper", "campus"}
+    assert len(away.played_on) == 2 * 2 + 1
+    assert sorted(unit.trained_on[0].name for unit in own) == ["campus", "paper"]
+    assert {unit.config.episodes for unit in own} == {54}  # the shipped preset
+
+
+def test_a_sweep_is_an_axis_of_its_own():
+    price = {"field": "utility.update_weight", "values": [0.0, 4.0]}
+    interval = {"field": "method.interval_ms", "values": [5, 50]}
+    plan = plan_checked(
+        {
+            "name": "x",
+            "arrivals": ["poisson"],
+            "rates": [220.0],
+            "compare": [
+                {"methods": ["self-tracking", "aov-gap"]},
+                {"methods": ["aov-gap"], "sweep": price},
+                {"methods": ["periodic"], "sweep": interval},
+            ],
+        }
+    )
+    points = [(scenario.name, rate, name) for scenario, _, rate, name in plan.points()]
+    assert points == [
+        ("paper", 220.0, "self-tracking"),
+        ("paper", 220.0, "aov-gap"),
+        ("paper utility.update_weight=0.0", 220.0, "aov-gap"),
+        ("paper utility.update_weight=4.0", 220.0, "aov-gap"),
+        ("paper", 220.0, "periodic:interval_ms=5"),
+        ("paper", 220.0, "periodic:interval_ms=50"),
+    ]
+    weights = [scenario.utility.update_weight for scenario, *_ in plan.points()]
+    assert weights == [4.0, 4.0, 0.0, 4.0, 4.0, 4.0]
+    assert plan.axes() == [
+        ("paper utility.update_weight=0.0", "aov-gap", "paper", "utility.update_weight", 0.0),
+        ("paper utility.update_weight=4.0", "aov-gap", "paper", "utility.update_weight", 4.0),
+        ("paper", "periodic:interval_ms=5", "periodic", "method.interval_ms", 5.0),
+        ("paper", "periodic:interval_ms=50", "periodic", "method.interval_ms", 50.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("train", "line"),
+    [
+        ({"name": "a", "method": "random"}, "'random': cannot be trained"),
+        ({"name": "a", "method": "cosmo", "scenario": "campus"}, "'a': scenario and world are for"),
+        ({"name": "a", "method": "cosmo-next", "settings": ["en.batc=1"]}, "did you mean batch?"),
+        ({"name": "", "method": "cosmo"}, "train.0.name = ''"),
+    ],
+)
+def test_a_wrong_training_is_one_line(train, line):
+    data = {"name": "x", "train": [train], "compare": [{"methods": ["a", "random"]}]}
+    with pytest.raises(InputError) as caught:
+        plan_checked(data)
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_every_scenario_on_every_engine():
@@ -45,20 +129,17 @@ def test_every_scenario_on_every_engine():
         ("paper-ns3", "ns3"),
     }
     trained = [unit for unit in units_of(plan) if isinstance(unit, TrainUnit)]
-    assert {(unit.scenario.engine, unit.engine) for unit in trained} == {
-        ("embedded", "embedded"),
-        ("ns3", "ns3"),
-    }
+    assert {_engines(unit) for unit in trained} == {("embedded", "embedded"), ("ns3", "ns3")}
     how = {"engine": "embedded", "settings": plan.training.settings}
     plan = small_plan(("cosmo",), engines=["ns3"], training=how)
-    assert {(unit.scenario.engine, unit.engine) for unit in units_of(plan)} == {("ns3", "embedded")}
+    assert {_engines(unit) for unit in units_of(plan)} == {("ns3", "embedded")}
     with pytest.raises(InputError, match=r"engines.0 = 'omnet': must be 'embedded' or 'ns3'"):
         small_plan(engines=["omnet"])
 
 
 def test_a_unit_is_named_by_its_content():
-    one, other = small_plan().units(), small_plan(episodes=3).units()
-    assert [unit.name for unit in one] == [unit.name for unit in small_plan().units()]
+    one, other = units_of(small_plan()), units_of(small_plan(episodes=3))
+    assert [unit.name for unit in one] == [unit.name for unit in units_of(small_plan())]
     assert not {unit.name for unit in one} & {unit.name for unit in other}
 
 
@@ -72,15 +153,15 @@ def test_a_unit_is_named_by_its_content():
         ('name = "x"\nepisode = 1\n[[compare]]\nmethods = ["random"]', "did you mean episodes?"),
         (
             'name = "x"\narrivals = ["often"]\n[[compare]]\nmethods = ["random"]',
-            "arrivals.0 = 'often': must be 'deterministic', 'poisson' or 'bursty'",
+            "arrivals.0 = 'often': must be 'deterministic', 'poisson', 'bursty' or 'steps'",
         ),
         (
             'name = "x"\narrivals = ["poisson "]\n[[compare]]\nmethods = ["random"]',
-            "arrivals.0 = 'poisson ': must be 'deterministic', 'poisson' or 'bursty'",
+            "arrivals.0 = 'poisson ': must be 'deterministic', 'poisson', 'bursty' or 'steps'",
         ),
         (
             'name = "x"\n[[compare]]\nmethods = ["random"]\narrivals = ["Poisson"]',
-            "compare.0.arrivals.0 = 'Poisson': must be 'deterministic', 'poisson' or 'bursty'",
+            "compare.0.arrivals.0 = 'Poisson': must be 'deterministic', 'poisson', 'bursty' or",
         ),
         (
             'name = "x"\nrates = [inf]\n[[compare]]\nmethods = ["random"]',

@@ -22,13 +22,8 @@ def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario
 
 
 def scenario_from(data: dict[str, Any]) -> Scenario:
-    """A scenario from what `Scenario.model_dump` gave.
-
-    Parts that a version before did not have are those of the preset `paper`, which change nothing
-    for the embedded engine.
-    """
-    added = load().model_dump(include={"engine", "wifi"})
-    return _SCENARIOS.validated({**added, **data})
+    """A scenario from what `Scenario.model_dump` gave."""
+    return _SCENARIOS.validated(dict(data))
 
 
 def changed(scenario: Scenario, settings: Iterable[str] | Mapping[str, Any]) -> Scenario:

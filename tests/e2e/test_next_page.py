@@ -1,0 +1,74 @@
+"""What is measured for docs/next.md finds its place there, and the page is what its data say."""
+
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from cosmo.study import load, load_plan
+from cosmo.study.statistics import summarise
+from cosmo.study.store import Study
+
+DOCS = Path(__file__).parents[2] / "docs"
+SHOWN = ("success_rate", "decision_accuracy", "update_cost_rate", "net_utility_per_task")
+
+
+@pytest.fixture(scope="module")
+def next_page():
+    sys.path.insert(0, str(DOCS))
+    try:
+        import next_page
+    finally:
+        sys.path.remove(str(DOCS))
+    return next_page
+
+
+def _some_study():
+    """Every point of the plan, with numbers at random."""
+    plan, random = load_plan("next"), np.random.default_rng(0)
+    axes = {(scenario, name): rest for scenario, name, *rest in plan.axes()}
+    rows = []
+    for scenario, arrivals, rate, name in plan.points():
+        swept = axes.get((scenario.name, name), (None, None, None))
+        for seed, number in product(range(3), range(2)):
+            point = (scenario.name, arrivals, rate, name, seed, number)
+            rows.append((*point, *random.random(len(SHOWN)), *swept))
+    columns = ("scenario", "arrivals", "rate", "method", "seed", "episode", *SHOWN)
+    schema = [*columns, "swept", "sweep", "sweep_value"]
+    metrics = polars.DataFrame(rows, schema=schema, orient="row", infer_schema_length=None)
+    return Study(DOCS, plan, {}, metrics, polars.DataFrame())
+
+
+def test_everything_that_is_compared_is_shown(next_page, tmp_path):
+    study, papers = _some_study(), load(DOCS / "data" / "paper")
+    page = next_page.page(study, summarise(papers.metrics))
+    for name, text in page.items():
+        lines = [line for line in text.splitlines() if "–" in line]
+        assert lines == [], name
+    assert page["best"].count("\n") == 1 + 14
+    assert page["trade"].count("\n") == 1 + 7
+    own = study.metrics.filter(
+        polars.col("sweep").is_null(), scenario="shared-sn", arrivals="poisson", rate=80.0
+    )
+    mean = own.filter(method="cosmo-next/shared-sn")["success_rate"].mean()
+    [line, *_] = [
+        line
+        for line in page["shared-sn"].split("poisson:")[1].splitlines()
+        if line.startswith("| `cosmo-next/shared-sn`")
+    ]
+    assert line.startswith(f"| `cosmo-next/shared-sn` | {mean:.3f} ±")
+    next_page.trade_figure(next_page.trade_points(study.metrics), tmp_path / "trade.png")
+    assert (tmp_path / "trade.png").stat().st_size > 10_000
+
+
+def test_the_page_is_what_its_data_say(next_page):
+    study = load(DOCS / "data" / "next")
+    assert study.plan == load_plan("next")
+    text = (DOCS / "next.md").read_text()
+    for name, part in next_page.page(
+        study, summarise(load(DOCS / "data" / "paper").metrics)
+    ).items():
+        assert f"<!-- {name} -->\n\n{part}\n\n<!-- end -->" in text, name
