@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Where each public name lives.
+# Where each public name lives; a room by itself has no home.
 _HOMES = {
     "DispatchObservation": "cosmo.node",
     "Dispatcher": "cosmo.node",
@@ -31,6 +31,8 @@ _HOMES = {
     "play": "cosmo.control.play",
     "preset_names": "cosmo.scenario",
     "simulate": "cosmo.control.simulate",
+    "study": "",
+    "train": "cosmo.learn.session",
 }
 
 __all__ = [
@@ -53,14 +55,18 @@ __all__ = [
     "play",
     "preset_names",
     "simulate",
+    "study",
+    "train",
 ]
 
 if TYPE_CHECKING:
+    from cosmo import study
     from cosmo.control.evaluate import evaluate
     from cosmo.control.play import play
     from cosmo.control.registry import METHODS, method
     from cosmo.control.simulate import simulate
     from cosmo.errors import InputError
+    from cosmo.learn.session import train
     from cosmo.node import (
         Dispatcher,
         DispatchObservation,
@@ -79,8 +85,13 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'cosmo' has no attribute {name!r}")
+    home = _HOMES[name]
     try:
-        found = getattr(importlib.import_module(_HOMES[name]), name)
+        found = (
+            getattr(importlib.import_module(home), name)
+            if home
+            else importlib.import_module(f"cosmo.{name}")
+        )
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "cosmo":
             raise

@@ -111,7 +111,12 @@ def _tables(
         texts[f"t90{suffix}.md"] = tables.stabilisation_table(curves)
     if summary["paper"].is_not_null().any():
         texts[f"paper-against-ours{suffix}.md"] = tables.paper_against_ours(summary)
-    shown = (("success_rate", 3), ("decision_accuracy", 3), ("update_cost_rate", 1))
+    shown = (
+        ("success_rate", 3),
+        ("net_utility_per_task", 1),
+        ("decision_accuracy", 3),
+        ("update_cost_rate", 1),
+    )
     texts[f"comparison{suffix}.md"] = "\n\n".join(
         f"{metric}, {process}\n\n{tables.comparison(summary, process, metric, digits)}"
         for metric, digits in (*shown, ("decision_regret", 3))

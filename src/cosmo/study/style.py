@@ -23,6 +23,7 @@ METRIC_TITLES = {
     "success_rate": "success rate",
     "decision_accuracy": "decision accuracy",
     "update_cost_rate": "update cost (units/s)",
+    "net_utility_per_task": "net utility per task",
     "decision_regret": "decision regret",
 }
 

@@ -120,10 +120,12 @@ class Books:
         load = self.load.see(tasks)
         if self._rules.evidence:
             self._take_status(tasks)
-            self._take_overdue(tasks)
+        held, finish = self._open[place], self._finish[place]
+        if self._rules.evidence and self._take_overdue(tasks, held, finish):
+            finish = self._finish[place]
         left = np.maximum(self._local_free[place] - now[:, None], 0.0)
         free = np.maximum(self._free[place] - now[:, None, None], 0.0)
-        there = self._open[place] & (self._finish[place] > now[:, None, None])
+        there = held & (finish > now[:, None, None])
         count = there.sum(axis=2).astype(np.float64)
         evidence = self._evidence[place]
         age = now[:, None] - evidence[..., _HEARD_MS]
@@ -200,17 +202,18 @@ class Books:
         self._surprise[place] = kept + late / self._surprise_ms
         self._heard_ms[place] = np.maximum(heard, before)
 
-    def _take_overdue(self, tasks: DispatchObservation) -> None:
-        place = tasks.world, tasks.en
-        due = self._finish[place] + self._site.links.result_ms[tasks.en][:, :, None]
-        late = np.where(self._open[place], tasks.time_ms[:, None, None] - due, 0.0).max(axis=2)
+    def _take_overdue(self, tasks: DispatchObservation, held: Bools, finish: Floats) -> bool:
+        """Whether something is overdue, of what is held by the books and when it should finish."""
+        due = finish + self._site.links.result_ms[tasks.en][:, :, None]
+        late = np.where(held, tasks.time_ms[:, None, None] - due, 0.0).max(axis=2)
         row, sn = np.nonzero(late > self._exact_ms)
         if len(row) == 0:
-            return
+            return False
         there = tasks.world[row], tasks.en[row], sn
         self._free[there] += late[row, sn][:, None]
         self._finish[there] += np.where(self._open[there], late[row, sn][:, None], 0.0)
         self._note(there, late[row, sn], tasks.time_ms[row])
+        return True
 
     def _take_status(self, tasks: DispatchObservation) -> None:
         place = tasks.world, tasks.en
