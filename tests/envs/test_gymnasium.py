@@ -180,6 +180,10 @@ def test_recorded_episodes_are_what_the_viewer_reads(tmp_path):
     assert len(recording["tasks"]["time"]) == steps
     assert len({len(column) for column in recording["tasks"].values()}) == 1
     assert recording["updates"]["send"].count(True) > 0
+    assert recording["updates"]["time"][0] == 0.0  # the SN's first decision is in it
+    _episode(env, lambda seen, info: 1)
+    again = json.loads((tmp_path / "episode-1.json").read_text())
+    assert again == recording
     with pytest.raises(InputError, match="only for cosmo/Dispatch-v0"):
         RecordEpisode(gymnasium.make(NAMES[1], settings=SHORT), tmp_path)
 

@@ -225,3 +225,24 @@ def test_it_is_trained_on_the_embedded_engine():
     runs = [Run(changed(run.scenario, ["engine=ns3"]), run.seed) for run in _runs(4)]
     with pytest.raises(InputError, match="engine = 'ns3': cosmo-next is trained on many worlds"):
         NextTrainer(runs, _config())
+
+
+def test_what_is_earned_after_a_look_does_not_depend_on_the_other_worlds():
+    """To the last bit, with numbers that do not add up exactly."""
+    random = np.random.default_rng(3)
+    world = np.repeat([0, 1, 3], [400, 300, 500])
+    time_ms = np.concatenate([np.sort(random.uniform(0, 4000, n)) for n in (400, 300, 500)])
+    earned = random.choice([1.0, 0.0, -0.3], len(world))
+    looks = np.repeat([0, 1, 2, 3], 50)
+    look_ms = random.uniform(0, 4000, len(looks))
+    all_worlds = earned_after(looks, look_ms, world, time_ms, earned, 80.0)
+    for one in (0, 1, 3):
+        mine, own = looks == one, world == one
+        alone = earned_after(
+            looks[mine], look_ms[mine], world[own], time_ms[own], earned[own], 80.0
+        )
+        np.testing.assert_array_equal(all_worlds[mine], alone)
+        for found, at in zip(alone, look_ms[mine], strict=True):
+            within = (time_ms[own] >= at) & (time_ms[own] < at + 80.0)
+            assert found == pytest.approx(earned[own][within].sum(), abs=1e-9)
+    assert not all_worlds[looks == 2].any()  # nothing happens there

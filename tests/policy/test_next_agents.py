@@ -357,3 +357,28 @@ def _layers(worth, doubt=0.0):
 
 def _updater(scenario, worth, doubt=0.0, rules=RULES):
     return NextUpdater(site(scenario), _layers(worth, doubt), Seats([0], 1), rules)
+
+
+def test_an_sn_that_no_task_fits_into_gets_none_and_spoils_nothing():
+    scenario = load("campus", ["sn.storage_bytes=[40000.0, 480000.0]"])
+    p, books = _network(), Books(site(scenario), RULES)
+    assert books.sn_places[0] == 0
+    agents = NextAgents(
+        p, {"worth": np.zeros((1, NEWS)), "doubt": np.zeros((1, NEWS, NEWS))}, RULES
+    )
+    dispatcher = agents.of([0]).at_work().dispatcher(site(scenario))
+    with np.errstate(all="raise"):
+        considered = dispatcher.consider(tasks(scenario, carries=2, status_ms=np.nan))
+    assert np.isfinite(considered.advantage).all()
+    assert considered.advantage[0, 1] == values.NEVER
+
+
+def test_books_grow_when_more_is_on_its_way_than_sns_hold():
+    scenario = load("paper")
+    books, count = Books(site(scenario), RULES), 60
+    for number in range(count):
+        now = 1003.0 + 0.01 * number
+        task = tasks(scenario, task=number, time_ms=now, carries=2, status_ms=np.nan)
+        books.write(task, books.see(task), np.array([1]))
+    assert int(books._open.sum()) == count  # none of them is forgotten
+    assert sorted(books._task[books._open].tolist()) == list(range(count))

@@ -88,6 +88,7 @@ def test_parameters_of_registered_methods():
         ("prequal:quantile=nan", "quantile = 'nan': must be greater than 0 and at most 1"),
         ("periodic:interval_ms=inf", "interval_ms = 'inf': must be greater than 0"),
         ("prequal:most_uses=2.5", "most_uses = '2.5': must be a whole number"),
+        (f"prequal:most_uses=-{'9' * 400}", "must be greater than 0"),
         ("aoci-online:cost=3", "unknown parameter cost .allowed: cost_ms2, check_ms, timeout_ms"),
         ("nope", "unknown; must be one of all-local"),
         ("all-local:x=1", "unknown parameter x .allowed: none"),

@@ -33,8 +33,7 @@ def evaluate(
     where = trained_on(controller) if scenarios is None else tuple(scenarios)
     for scenario in where:
         controller.check(scenario.sn.count, f"scenario = {scenario.name!r}")
-    shapes = [scenario.model_dump(exclude={"workload"}) for scenario in where]
-    if any(shape != shapes[0] for shape in shapes):
+    if any(scenario.without_load() != where[0].without_load() for scenario in where):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
     worlds, rows = [], []
     for run, (seed, scenario) in enumerate(zip(controller.seeds, where, strict=True)):

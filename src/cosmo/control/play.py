@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cosmo.control.full_information import Yardstick
 from cosmo.engine import worlds as start
+from cosmo.errors import InputError
 from cosmo.node import NOTHING, Dispatcher, DispatchObservation, Method, UpdateObservation, Updater
 from cosmo.node.guard import (
     ask,
@@ -91,8 +93,15 @@ def dispatched(
 
     `rows` says which of the pending decisions these are.
     """
-    if isinstance(dispatcher, Yardstick):
-        return dispatcher.decide_knowing(tasks, worlds.truth().rows(rows))
+    if method.privileged:
+        if not isinstance(dispatcher, Yardstick):
+            raise InputError(
+                f"method {type(method).__name__}: is privileged, so its dispatcher must be a"
+                " cosmo.control.full_information.Yardstick"
+            )
+        knowing, truth = dispatcher, worlds.truth().rows(rows)
+        told: ArrayLike = ask(method, lambda seen: knowing.decide_knowing(seen, truth), tasks)
+        return checked_actions(method, told, len(tasks), tasks.sns)
     answer = ask(method, dispatcher.decide, tasks)
     return checked_actions(method, answer, len(tasks), tasks.sns)
 

@@ -18,12 +18,14 @@ from cosmo.node import (
     NOTHING,
     RAW,
     DispatchObservation,
+    Feedback,
     Method,
     Site,
     UpdateObservation,
     Updater,
 )
-from cosmo.policy.outside import check_raw
+from cosmo.node.guard import ask, made_dispatcher, made_updater
+from cosmo.policy.outside import check_raw, sends_raw
 from cosmo.policy.views import EnView, SnView
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
@@ -177,7 +179,7 @@ class DispatchGame(Game):
         self.sent: Callable[[UpdateObservation, Any, Any], None] | None = None  # hears of updates
 
     def _opponent(self, generation: int) -> Any:
-        return self.method.updater(self._site(generation))
+        return sends_raw(self.method, made_updater(self.method, self._site(generation)))
 
     def _to_agent(self, turn: Decisions) -> None:
         while len(turn.update):
@@ -240,7 +242,7 @@ class UpdateGame(Game):
             news = rows_from(turn.feedback, self._heard)
             self._heard = len(turn.feedback)
             for opponent, rows, _ in self.opponents.each(news):
-                opponent.dispatcher.observe(rows)
+                opponent.hear(rows)
 
     def _answer(self, action: NDArray[np.int64]) -> None:
         chosen = action[self.turn.update.world]
@@ -258,13 +260,17 @@ class _Opponent:
     """A method at the ENs, and what a status to them is made of at the SNs."""
 
     def __init__(self, method: Method, site: Site) -> None:
-        self._method, self.dispatcher = method, method.dispatcher(site)
-        self._updater = Updater() if method.carries == NOTHING else method.updater(site)
+        self._method, self._dispatcher = method, made_dispatcher(method, site)
+        self._updater = Updater() if method.carries == NOTHING else made_updater(method, site)
         self._carries = RAW if method.carries == NOTHING else method.carries
 
     def act(self, tasks: DispatchObservation, worlds: Batch, rows: Any) -> NDArray[np.int64]:
         """[row] actions."""
-        return dispatched(self._method, self.dispatcher, tasks, worlds, rows)
+        return dispatched(self._method, self._dispatcher, tasks, worlds, rows)
+
+    def hear(self, feedback: Feedback) -> None:
+        """What became of the ENs' tasks."""
+        ask(self._method, self._dispatcher.observe, feedback)
 
     def encoded(self, nodes: UpdateObservation, send: NDArray[np.bool_]) -> NDArray[np.float64]:
         """[row, d] numbers of those that send."""

@@ -53,8 +53,7 @@ class Trainer:
                 f"scenario = {first.name!r}: training needs one EN and one SN"
                 f" (it has {first.en.count} and {first.sn.count})"
             )
-        shape = first.model_dump(exclude={"workload"})
-        if any(run.scenario.model_dump(exclude={"workload"}) != shape for run in runs):
+        if any(run.scenario.without_load() != first.without_load() for run in runs):
             raise InputError("runs can be trained together only where nothing but the load differs")
         self.runs, self.config = tuple(runs), config
         self._scenario = first

@@ -25,13 +25,14 @@ class Regret(Watcher):
     def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
         """Note whom to ask."""
         self._dispatcher, self._updater = dispatcher, updater
+        self._can_tell = type(dispatcher).would_decide is not Dispatcher.would_decide
         self._decisions, self._regretted = np.zeros(site.worlds), np.zeros(site.worlds)
         self._fresh: NDArray[np.int64] | None = None
 
     def asked(self, tasks: DispatchObservation, truth: AskTruth) -> None:
         """Before the decision, which may change what the dispatcher remembers."""
         self._fresh = None
-        if self._updater is None:
+        if self._updater is None or not self._can_tell:
             return
         answer = ask(self._method, self._dispatcher.would_decide, self._refreshed(tasks, truth()))
         if answer is not None:

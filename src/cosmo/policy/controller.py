@@ -56,14 +56,17 @@ class Controller:
             )
 
     def run_of(self, seed: int, site: Site) -> int:
-        """The run that was trained with this seed, at best at this load, or else the first."""
+        """The run of this seed (else any) that was trained for the load nearest to the site's."""
         same = [number for number, run in enumerate(self.runs) if run.seed == seed]
         among = same or list(range(len(self.runs)))
-        load = site.tasks.rate, site.tasks.squared_variation
-        for number in among:
-            if (self.runs[number].rate, self.runs[number].squared_variation) == load:
-                return number
-        return among[0]
+        tasks = site.tasks
+
+        def distance(number: int) -> tuple[float, float]:
+            run = self.runs[number]
+            variation = abs(run.squared_variation - tasks.squared_variation)
+            return round(abs(run.rate - tasks.rate), 6), variation
+
+        return min(among, key=distance)  # the first of equals
 
 
 def load_controller(folder: str | Path) -> Controller:

@@ -98,5 +98,5 @@ def learned_method(name: str) -> LearnedMethod:
     """By name; InputError if no such method learns."""
     if name not in LEARNED:
         known = ", ".join(LEARNED)
-        raise InputError(f"--method = {name!r}: cannot be trained; must be one of {known}")
+        raise InputError(f"method = {name!r}: cannot be trained; must be one of {known}")
     return LEARNED[name]

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cosmo.node.state import RAW_FIELDS
+
 Array = Any  # a NumPy or a JAX array
 Parameters = Mapping[str, Array]
 
@@ -124,7 +126,7 @@ def encoder_shapes(hidden: tuple[int, int], dimensions: int) -> dict[str, tuple[
     """Of the semantic encoder's parameters."""
     return with_bias(
         {
-            "encode1": (4, hidden[0]),
+            "encode1": (RAW_FIELDS, hidden[0]),
             "encode2": (hidden[0], hidden[1]),
             "encode3": (hidden[1], dimensions),
         }

@@ -90,7 +90,7 @@ class Outside(Method):
     def updater(self, site: Site) -> Updater:
         """The other method's, or the other policy."""
         if isinstance(self._other, Method):
-            return self._other.updater(site)
+            return sends_raw(self._other, self._other.updater(site))
         return _Updater(site, self._other, self._intervals_ms)
 
 
@@ -98,6 +98,16 @@ def _method(spec: str) -> Method:
     from cosmo.policy.registry import method  # which knows these methods by name
 
     return method(spec)
+
+
+def sends_raw(method: Method, updater: Updater) -> Updater:
+    """The updater, if its status is the raw state and not four numbers of another kind."""
+    if type(updater).encode is not Updater.encode:
+        raise InputError(
+            f"updater: a message of {type(method).__name__} carries numbers of its own making, but"
+            " an EN here goes by the SN's raw state"
+        )
+    return updater
 
 
 def check_raw(who: str, carries: int) -> None:

@@ -19,7 +19,8 @@ class Bounds:
 
     def refusal(self, value: float) -> str:
         """What is wrong with a value; empty if nothing."""
-        if math.isfinite(value) and self.above < value <= self.most:
+        # Comparisons, not isfinite: whole numbers may be too large for a float.
+        if self.above < value <= self.most and value != math.inf:
             return ""
         if not math.isfinite(self.most):
             return f"must be greater than {self.above:g}"

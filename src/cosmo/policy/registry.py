@@ -75,6 +75,9 @@ def method(spec: str, known: Mapping[str, type[Method]] = METHODS) -> Method:
         return kind(**arguments)
     except InputError as error:
         raise InputError(f"method = {spec!r}: {error}") from None
+    except Exception as error:  # of a class of the user's
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"method = {spec!r}: cannot be made ({text})") from error
 
 
 def parameters_of(kind: type[Method]) -> dict[str, inspect.Parameter]:

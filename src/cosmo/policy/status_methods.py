@@ -153,7 +153,7 @@ class Prequal(Method):
 
 
 class AdmissionControl(AoiThreshold):
-    """Rejects at random in proportion to recent failures, in front of `aoi-threshold`."""
+    """Rejects at random in proportion to recent failures, in front of `aoi-threshold/estimate`."""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ A value of a node may be one number for all nodes of that kind or a list with on
 value of a link may be one number or a table with a row an EN and a column an SN.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -296,6 +296,11 @@ class Scenario(_Part):
                 " the engine ns3"
             )
         return self
+
+    def without_load(self) -> dict[str, Any]:
+        """All but how many tasks come, and when: what runs that are played together share."""
+        load = {"arrivals", "rate", "rates_of_interest", "burst", "steps"}
+        return self.model_dump(exclude={"workload": load})
 
     @property
     def capacity_cycles_per_ms(self) -> float:

@@ -23,6 +23,7 @@ Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]  # columns of tables h
 Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
 
 
+_AXES_OF_THEIR_OWN = {"workload.rate": "rates", "workload.arrivals": "arrivals"}
 Code = Literal["run", "refuse", "skip"]  # what to do with code that a plan names
 
 
@@ -190,7 +191,8 @@ class Plan(_Part):
                 continue
             for value in sweep.values:
                 if sweep.parameter:
-                    comma = "," if ":" in name else ":"
+                    own_colon = 1 if name.partition(":")[0].endswith(".py") else 0
+                    comma = "," if name.count(":") > own_colon else ":"
                     yield scenario, f"{name}{comma}{sweep.parameter}={value}", (name, value)
                 else:
                     called = f"{scenario.name} {sweep.field}={value}"
@@ -207,12 +209,19 @@ class Plan(_Part):
             raise InputError(f"seeds = {list(self.seeds)}: must be different")
         self._check_names()
         self._check_trainings()
-        trainings, checked = self.trainings(), set()
-        for scenario, process, rate, name in self.points():
+        self._check_sweeps()
+        trainings = self.trainings()
+        for scenario, process, rate, _ in self.points():
             at_load(scenario, process, rate)
-            if name not in checked and name not in trainings:
-                self._check_method(name, code, own)
-            checked.add(name)
+        # A swept method is one's own if the method is.
+        bases = {
+            name: str(swept[0]) if swept and part.sweep and part.sweep.parameter else name
+            for part in self.compare
+            for _, name, swept in self._variants(part)
+        }
+        for name, base in bases.items():
+            if name not in trainings:
+                self._check_method(name, code, [*own, name] if base in own else own)
 
     def _check_method(self, name: str, code: Code, own: Collection[str]) -> None:
         if code == "run" or name in own or not method_files.runs_code(name):
@@ -229,6 +238,12 @@ class Plan(_Part):
             if names.count(name) > 1:
                 raise InputError(f"scenarios: two are called {name!r}; set another name in one")
 
+    def _check_sweeps(self) -> None:
+        for part in self.compare:
+            if part.sweep is not None and part.sweep.field in _AXES_OF_THEIR_OWN:
+                own = _AXES_OF_THEIR_OWN[part.sweep.field]
+                raise InputError(f"sweep.field = {part.sweep.field!r}: is an axis already: {own}")
+
     def _check_trainings(self) -> None:
         names = [each.name for each in self.train]
         for each in self.train:
@@ -240,5 +255,13 @@ class Plan(_Part):
                     f"train: {each.name!r}: scenario and world are for methods that are trained"
                     f" once for all loads; {each.method} is trained where it is compared"
                 )
-        for name in self.trainings():
+            if each.scenario is not None:
+                changed(self.scenario(each.scenario), each.world)
+        for name, each in self.trainings().items():
             self.config(name)
+            engines = {self.training.engine} if self.training.engine else set(self.engines)
+            if LEARNED[each.method].scope == "scenario" and "ns3" in engines:
+                raise InputError(
+                    f"engines: {name!r} is trained on the embedded engine; set training.engine ="
+                    ' "embedded"'
+                )

@@ -22,6 +22,7 @@ from cosmo.node import (
     UpdateObservation,
     Updater,
 )
+from cosmo.node.guard import ask
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Outcome, Truth, Watcher, site_of
@@ -46,6 +47,7 @@ class Recorder(Watcher):
         site = site_of(scenario)
         self._en_speed, self._sn_speed = site.en.full_rate[0], site.sn.full_rate[0]
         self._idle = site.sn.idle_state[0]
+        self._raw = carries == RAW  # unless the updater that is there makes numbers of its own
         self._tasks: dict[str, list[Any]] = {name: [] for name in _TASK_COLUMNS}
         self._updates: dict[str, list[Any]] = {
             name: [] for name in ("time", "sn", "send", "interval")
@@ -54,11 +56,12 @@ class Recorder(Watcher):
     def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
         """Whom to ask for what it thinks."""
         self._explain = dispatcher.explain
+        self._raw = updater is not None and type(updater).encode is Updater.encode
 
     def asked(self, tasks: DispatchObservation, truth: AskTruth) -> None:
         """Keep what is true, and what the dispatcher thinks, until it has decided."""
-        thoughts = self._explain(tasks)
-        self._thoughts = None if thoughts is None else thoughts[0]
+        thoughts = ask(self, self._explain, tasks)
+        self._thoughts = None if thoughts is None else np.asarray(thoughts).reshape(1, -1)[0]
         self._truth = truth()
 
     def dispatched(self, tasks: DispatchObservation, actions: NDArray[np.int64]) -> None:
@@ -104,7 +107,7 @@ class Recorder(Watcher):
 
     def _believed(self, seen: DispatchObservation) -> dict[str, Any]:
         """What the first SN has told: a backlog if the status is raw, else the numbers alone."""
-        raw, heard = self._carries == RAW, bool(seen.heard[0, 0])
+        raw, heard = self._raw, bool(seen.heard[0, 0])
         told = seen.status[0, 0]
         state = told if heard else self._idle
         return {

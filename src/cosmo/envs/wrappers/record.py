@@ -25,10 +25,9 @@ class RecordEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """A new recording."""
-        first = self.env.reset(**options)
         self._recorder = Recorder(self._game.scenario, self._game.method.carries)
-        self._game.sent = self._recorder.updated
-        return first
+        self._game.sent = self._recorder.updated  # before the SNs' first decisions
+        return self.env.reset(**options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One decision, noted before it is carried out."""

@@ -45,7 +45,8 @@ class NextTrainer:
         self._scenario = first.model_copy(update={"episode": episode})
         self._rules = rules_from(config.model_dump())
         site = site_of(first)
-        self._places, self._measures = site.places(site.sn), measures_of(self._rules, site)
+        self._places = np.maximum(site.places(site.sn), 1.0)
+        self._measures = measures_of(self._rules, site)
         self._unit_ms = site.tasks.deadline_ms[1]  # what the configuration counts time in
         self._seats = seats_of(len(runs), config.worlds)
         en = config.en

@@ -74,11 +74,16 @@ def earned_after(
 ) -> Floats:
     """The sum of what was earned in the looks' worlds in the horizon after each."""
     order = np.lexsort((time_ms, world))
-    total = np.r_[0.0, np.cumsum(earned[order])]
+    known, start = np.unique(world[order], return_index=True)
+    # Sums start anew in each world, so that a world's bits do not depend on who is played with it.
+    parts = np.split(earned[order], start[1:])
+    total = np.concatenate([np.r_[0.0, np.cumsum(part)] for part in parts])
     # One axis for all worlds: times are less than a span.
     span = 10.0 * max(float(time_ms.max(initial=0.0)), float(look_ms.max(initial=0.0)), 1.0)
     at = world[order] * span + time_ms[order]
     first = np.searchsorted(at, look_world * span + look_ms)
     last = np.searchsorted(at, look_world * span + look_ms + horizon_ms)
-    found: Floats = total[last] - total[first]
+    # Every world before has one entry more than it has rows.
+    before = np.minimum(np.searchsorted(known, look_world), len(known) - 1)
+    found: Floats = total[last + before] - total[first + before]
     return found

@@ -79,5 +79,5 @@ class PrequalDispatcher(Dispatcher):
 
 
 def _probe_ms(tasks: DispatchObservation) -> NDArray[np.float64]:
-    """[row, SN] which probe is held: none counts as one that is infinitely old."""
+    """[row, SN] which probe is held, by its time; -inf while there is none."""
     return np.where(tasks.heard, tasks.status_ms, -np.inf)

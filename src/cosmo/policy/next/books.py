@@ -50,6 +50,8 @@ class Books:
         # R9: with the paper's floor every task takes the same room.
         self._largest = site.largest_reservation
         self.sn_places = site.places(site.sn)
+        self.shown_places = np.maximum(self.sn_places, 1.0)  # what networks divide by
+        self.routes = np.concatenate([[True], self.sn_places > 0])
         self._local_share = self._largest / site.en.storage_bytes
         self.load = Load(site, spans)
         self._local_free = first_slots(site.en.slots, (site.worlds,))
@@ -176,12 +178,27 @@ class Books:
         arrival = tasks.time_ms[sent] + tasks.up_backlog_ms[sent, sn]
         arrival = arrival + seen.task["transfer"][sent, sn]
         finish = append(self._free, there, arrival, seen.task["service"][sent, sn])
-        # A free entry, or else the one that has been done for longest.
-        held = np.where(self._open[there], self._finish[there], -np.inf)
-        entry = (*there, held.argmin(axis=1))
+        if not self._rules.evidence:  # nothing is heard of them: the first to be done makes way
+            entry = (*there, self._finish[there].argmin(axis=1))
+        else:
+            if self._open[there].all(axis=1).any():
+                self._make_room()
+            entry = (*there, self._open[there].argmin(axis=1))  # the first that is free
         self._task[entry], self._arrival[entry] = tasks.task[sent], arrival
         self._finish[entry], self._cycles[entry] = finish, tasks.cycles[sent]
         self._open[entry] = True
+
+    def _make_room(self) -> None:
+        """Twice as many entries: more is on its way than SNs hold, or news has been lost."""
+        for name, blank in (
+            ("_task", -1),
+            ("_arrival", _LONG_AGO),
+            ("_finish", _LONG_AGO),
+            ("_cycles", 0.0),
+            ("_open", False),
+        ):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.full_like(old, blank)], axis=-1))
 
     def _move(self, place: tuple[Ints, ...], late: Floats, since: Floats, heard: Floats) -> None:
         """The books of these SNs are late by so much, for all that arrived from `since` on."""

@@ -11,7 +11,7 @@ from cosmo.node import Dispatcher, DispatchObservation, Feedback, Site
 from cosmo.policy.next.books import Books, Seen
 from cosmo.policy.next.rules import NextRules, measures_of
 from cosmo.policy.next.seats import Seats
-from cosmo.policy.next.values import best_route, weighed
+from cosmo.policy.next.values import NEVER, best_route, weighed
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -63,8 +63,10 @@ class NextDispatcher(Dispatcher):
         before = {name: self._seats.spread(worlds, part) for name, part in seen.before.items()}
         task = {name: self._seats.spread(worlds, part) for name, part in seen.task.items()}
         advantage, fate, _ = self._weigh(
-            self.layers, before, task, self.books.sn_places, self.measures
+            self.layers, before, task, self.books.shown_places, self.measures
         )
+        # Where no task fits at all, none is sent.
+        advantage = np.where(self.books.routes, advantage, NEVER)
         return Considered(
             seen, self._seats.gathered(worlds, advantage), self._seats.gathered(worlds, fate)
         )
