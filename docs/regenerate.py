@@ -23,6 +23,7 @@ import numpy as np
 import polars
 
 from cosmo.control import BASELINES, method, simulate
+from cosmo.errors import InputError
 from cosmo.ns3.calibrate import calibrate
 from cosmo.scenario import load as load_scenario
 from cosmo.study import LocalExecutor, Study, conduct, figures, load, load_plan, tables
@@ -218,7 +219,11 @@ def main() -> None:
             measure(name, STUDIES[name])
     summaries = {}
     for name in STUDIES:
-        study = load(DATA / name)
+        try:
+            study = load(DATA / name)
+        except InputError as error:  # of an older version
+            print(f"{name}: {error}; what is made of it stays as it is")
+            continue
         summaries[name] = with_paper(summarise(study.metrics), study.plan)
     paper, images = load(DATA / "paper"), DOCS / "images"
     summary, limits = summaries["paper"], bounds(paper.plan)
@@ -271,16 +276,13 @@ def main() -> None:
     )
     write(
         "ns3.md",
-        {
-            "engines": "\n\n".join(
-                f"#### {process}\n\n{tables.engines(summaries['engines'], process)}"
-                for process in processes
-            ),
-            "explained": explained(load(DATA / "engines").metrics),
-            "transfer": transfer(summaries["engines"]),
-            "calibration": calibration(json.loads((DATA / f"{CALIBRATION}.json").read_text())),
-        },
+        {"calibration": calibration(json.loads((DATA / f"{CALIBRATION}.json").read_text()))},
     )
+    if "engines" in summaries:
+        both = summaries["engines"]
+        shown = (f"#### {each}\n\n{tables.engines(both, each)}" for each in processes)
+        parts = {"engines": "\n\n".join(shown), "transfer": transfer(both)}
+        write("ns3.md", parts | {"explained": explained(load(DATA / "engines").metrics)})
     write("next.md", next_page.page(past, summaries["paper"]))
     points = next_page.trade_points(past.metrics)
     next_page.trade_figure(points, images / "next-trade.png")
