@@ -230,7 +230,13 @@ def test_an_unknown_seed_gets_an_agent_of_its_load(whole):
     )
     assert mixed.run_of(7, site(load("paper"))) == 1
     assert mixed.run_of(0, site(load("paper"))) == 0
-    assert mixed.run_of(7, site(load("paper", ["workload.rate=99"]))) == 0
+    # A load that none was trained for: the nearest one, rounding aside.
+    assert mixed.run_of(7, site(load("paper", ["workload.rate=99"]))) == 1
+    runs = (TrainedRun(0, 120.0, 1.0), TrainedRun(1, 320.0, 1.0), TrainedRun(2, 320.0, 0.0))
+    others = replace(controller, runs=runs)
+    assert others.run_of(7, site(load("paper", ["workload.rate=130"]))) == 0
+    assert others.run_of(7, site(load("paper", ["workload.rate=300"]))) == 1
+    assert others.run_of(7, site(load("paper"), rate=320.0 * (1 + 1e-12))) == 1
     deterministic = load("paper", ["workload.arrivals=deterministic"])
     assert mixed.run_of(7, site(deterministic)) == 0
 
