@@ -7,6 +7,7 @@ from onnx import TensorProto, helper
 
 from cosmo import InputError, load, method, simulate
 from cosmo.envs import EnView, SnView
+from cosmo.world import site_of
 
 SCENARIO = load("paper", ["episode.window_ms=3000", "workload.rate=200"])
 
@@ -29,7 +30,7 @@ def _linear(path, weights, bias):
 
 
 def test_its_actions_are_taken(tmp_path):
-    size = len(EnView(SCENARIO).names)
+    size = len(EnView(site_of(SCENARIO)).names)
     zeros = np.zeros((size, 3), np.float32)
     for action, name in enumerate(("all-local", "all-offload")):
         path = tmp_path / f"{action}.onnx"
@@ -40,8 +41,8 @@ def test_its_actions_are_taken(tmp_path):
 
 
 def test_an_sn_has_the_intervals_it_was_trained_with(tmp_path):
-    en = np.zeros((len(EnView(SCENARIO).names), 3), np.float32)
-    sn = np.zeros((len(SnView(SCENARIO).names), 2), np.float32)
+    en = np.zeros((len(EnView(site_of(SCENARIO)).names), 3), np.float32)
+    sn = np.zeros((len(SnView(site_of(SCENARIO)).names), 2), np.float32)
     _linear(tmp_path / "en.onnx", en, np.eye(3, dtype=np.float32)[1])
     _linear(tmp_path / "sn.onnx", sn, np.eye(2, dtype=np.float32)[0])  # sends, always
     pair = f"onnx:{tmp_path / 'en.onnx'},updater={tmp_path / 'sn.onnx'}"
