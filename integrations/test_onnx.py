@@ -47,7 +47,7 @@ def test_an_sn_has_the_intervals_it_was_trained_with(tmp_path):
     _linear(tmp_path / "sn.onnx", sn, np.eye(2, dtype=np.float32)[0])  # sends, always
     pair = f"onnx:{tmp_path / 'en.onnx'},updater={tmp_path / 'sn.onnx'}"
     [found] = simulate(SCENARIO, method(f"{pair},intervals_ms=50"), seed=1).outcomes
-    assert found.updates == found.update_decisions == 60
+    assert found.updates == found.update_decisions == 61  # R21: at both ends of 3 s
     with pytest.raises(InputError, match="intervals_ms = '50ms': must look like 20"):
         method(f"{pair},intervals_ms=50ms")
 

@@ -20,7 +20,7 @@ _SHOWN = (
     ("net_utility_per_task", "net utility", 1),
     ("update_cost_rate", "update cost", 1),
 )
-_WITH_INTERVAL = ("success_rate", "decision_accuracy")
+_WITH_INTERVAL = ("success_rate",)
 
 
 def run(
