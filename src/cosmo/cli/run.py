@@ -18,7 +18,7 @@ _SHOWN = (
     ("success_rate", "success", 3),
     ("decision_accuracy", "accuracy", 3),
     ("net_utility_per_task", "net utility", 1),
-    ("update_cost_rate", "update cost", 1),
+    ("update_cost_rate", "cost", 1),
 )
 _WITH_INTERVAL = ("success_rate",)
 
