@@ -17,7 +17,7 @@ def tasks(scenario, count=1, carries=RAW, **fields):
 
     The last status was made 13 ms ago: of an idle SN if it is raw, else zeros.
     """
-    sns = scenario.sn.count
+    sns = scenario.links.most_sns
     status = [scenario.sn.slots, 0.0, 0.0, scenario.sn.storage_bytes]
     status = status if carries == RAW else [0.0] * carries
     idle_en = [scenario.en.slots, 0.0, 0.0, scenario.en.storage_bytes, 0.0, 0.0]
@@ -37,6 +37,7 @@ def tasks(scenario, count=1, carries=RAW, **fields):
         "en_state": np.tile(idle_en, (count, 1)),
         "local_wait_ms": np.zeros(count),
         "local_room": np.ones(count, bool),
+        "sn": np.tile(scenario.links.reach[0], (count, 1)),
         "status": np.tile(status, (count, sns, 1)),
         "status_ms": np.full((count, sns), 990.0),
         "up_link_mbps": np.tile([scenario.backhaul.up_mbps, 0.0, 0.0], (count, sns, 1)),

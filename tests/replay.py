@@ -3,40 +3,36 @@
 import numpy as np
 
 from cosmo.measure import OUTCOME_NAMES
-from cosmo.scenario import Scenario, per_link, per_node
+from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Outcome
 from reference.records import Background, Link, Node, Parameters, Result, Task, Ue
 
 
 def reference_parameters(scenario: Scenario, episode: Episode, dims: int = 4) -> Parameters:
-    en, sn, backhaul = scenario.en, scenario.sn, scenario.backhaul
-    up = per_link(backhaul.up_mbps, en.count, sn.count)
-    down = per_link(backhaul.down_mbps, en.count, sn.count)
+    en, sn, backhaul, links = scenario.en, scenario.sn, scenario.backhaul, scenario.links
 
-    def schedule(nominal: float, direction: int, e: int, s: int) -> list[tuple[float, float]]:
-        factors = episode.rate_factor[direction, e, s]
+    def schedule(nominal: float, direction: int, link: int) -> list[tuple[float, float]]:
+        factors = episode.rate_factor[direction, link]
         period = scenario.fading.period_ms
         return [(k * period, nominal * factor) for k, factor in enumerate(factors)]
 
+    between: list[list[Link | None]] = [[None] * sn.count for _ in range(en.count)]
+    for link in range(len(links)):
+        up, down = float(links.up_mbps[link]), float(links.down_mbps[link])
+        between[links.en[link]][links.sn[link]] = Link(
+            up,
+            down,
+            int(links.hops[link]),
+            float(links.hop_delay_ms[link]),
+            backhaul.packet_bytes,
+            schedule(up, 0, link),
+            schedule(down, 1, link),
+        )
     return Parameters(
         ens=_nodes(en),
         sns=_nodes(sn),
-        links=[
-            [
-                Link(
-                    up[e][s],
-                    down[e][s],
-                    backhaul.hops,
-                    backhaul.hop_delay_ms,
-                    backhaul.packet_bytes,
-                    schedule(up[e][s], 0, e, s),
-                    schedule(down[e][s], 1, e, s),
-                )
-                for s in range(sn.count)
-            ]
-            for e in range(en.count)
-        ],
+        links=between,
         ues=[
             Ue(distance, heading)
             for distance, heading in zip(
@@ -60,10 +56,7 @@ def reference_parameters(scenario: Scenario, episode: Episode, dims: int = 4) ->
 
 
 def _nodes(nodes) -> list[Node]:
-    columns = (
-        per_node(value, nodes.count)
-        for value in (nodes.slots, nodes.cycles_per_ms, nodes.storage_bytes, nodes.queue_capacity)
-    )
+    columns = map(nodes.each, ("slots", "cycles_per_ms", "storage_bytes", "queue_capacity"))
     return [Node(*values) for values in zip(*columns, strict=True)]
 
 
@@ -81,7 +74,7 @@ def reference_tasks(episode: Episode) -> tuple[list[Task], list[Background]]:
 
 
 def assert_same(outcome: Outcome, results: list[Result]) -> None:
-    """Action, outcome, decision time, finishing time and feasible routes of every task."""
+    """Action, outcome, decision time, finishing time and feasibility of every task."""
     for k, want in enumerate(results):
         action = None if outcome.action[k] < 0 else int(outcome.action[k])
         got = action, OUTCOME_NAMES[int(outcome.outcome[k])]
@@ -90,6 +83,7 @@ def assert_same(outcome: Outcome, results: list[Result]) -> None:
             assert np.isnan(outcome.decided_ms[k])
         else:
             assert abs(outcome.decided_ms[k] - want.decided) < 1e-6, f"task {k}"
-            mask = sum(bool(good) << route for route, good in enumerate(want.feasible))
-            assert int(outcome.feasible[k]) == mask, f"task {k}"
+            assert outcome.any_feasible[k] == any(want.feasible), f"task {k}"
+            took = want.action < len(want.feasible) and want.feasible[want.action]
+            assert outcome.took_feasible[k] == took, f"task {k}"
         assert abs(outcome.finished_ms[k] - want.finished) < 1e-6, f"task {k}"

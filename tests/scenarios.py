@@ -11,6 +11,13 @@ def _number(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @st.composite
+def _reach(draw: st.DrawFn, ens: int, sns: int) -> str:
+    """All SNs, or of each EN some of them (R30)."""
+    some = st.sets(st.integers(0, sns - 1), min_size=1).map(sorted)
+    return str(draw(st.just('"all"') | st.lists(some, min_size=ens, max_size=ens)))
+
+
+@st.composite
 def scenarios(draw: st.DrawFn, lossy: bool) -> Scenario:
     """One to three ENs and SNs, tight or loose limits, background, fading, UEs out of range."""
     ens, sns = draw(st.integers(1, 3)), draw(st.integers(1, 3))
@@ -47,11 +54,16 @@ def scenarios(draw: st.DrawFn, lossy: bool) -> Scenario:
         "backhaul.up_mbps": [numbers(sns, 20.0, 300.0) for _ in range(ens)],
         "backhaul.down_mbps": [numbers(sns, 2.0, 300.0) for _ in range(ens)],
         "backhaul.hops": draw(st.integers(1, 3)),
+        "backhaul.reach": draw(_reach(ens, sns)),
         "storage.reservation_floor_bytes": draw(st.sampled_from([0.0, 50000.0])),
         "mobility.distances_m": numbers(ues, 0.0, 10.0),
         "mobility.headings_deg": numbers(ues, -180.0, 180.0),
         "mobility.speed_m_per_s": draw(st.sampled_from([0.0, 1.0, 30.0])),
     }
+    if draw(st.booleans()):  # one link of its own kind
+        fields["backhaul.links"] = "[{hops = 4, hop_delay_ms = 2.5, up_mbps = 33.0, sn = 0}]"
+        if fields["backhaul.reach"] != '"all"':
+            fields["backhaul.links"] = "[{hops = 4, hop_delay_ms = 2.5, down_mbps = 7.0, en = 0}]"
     if lossy:
         fields["status.loss_probability"] = draw(st.sampled_from([0.0, 0.3, 0.9]))
         fields["status.jitter_ms"] = draw(st.sampled_from([0.0, 4.0, 60.0]))

@@ -179,7 +179,10 @@ def site():
     return Site(
         en=two(2, 18000.0, 240000.0, 12),
         sn=two(4, 27000.0, 480000.0, 24),
-        links=Links(np.array([[96.0]]), np.array([[192.0]]), 2, 1.0, 1500.0, 1000.0),
+        links=Links(
+            np.array([[0]]), np.array([[96.0]]), np.array([[192.0]]), np.array([[2]]),
+            np.array([[1.0]]), 1500.0, 1000.0,
+        ),
         reservation_floor_bytes=50000.0,
         tasks=Tasks((2e4, 5e4), (1e5, 1.2e6), (60.0, 220.0), 300.0, 1.0),
         scales=Scales(100.0, 100.0, 100.0, 15000.0, 200.0, 10.0),
@@ -195,7 +198,8 @@ def task(number, now, status, made_ms):
         cycles=one(3e5 + 5e4 * number), deadline_ms=one(90.0), throughput_mbps=one(100.0),
         throughput_trend_mbps=one(0.0), residual_ms=one(9000.0),
         en_state=np.array([[2.0, 0.0, 0.0, 240000.0, 0.0, 0.0]]), local_wait_ms=one(0.0),
-        local_room=one(True, bool), status=status[:, None], status_ms=np.array([[made_ms]]),
+        local_room=one(True, bool), sn=np.array([[0]]), status=status[:, None],
+        status_ms=np.array([[made_ms]]),
         up_link_mbps=np.array([[[96.0, 0.0, 0.0]]]), up_backlog_ms=np.array([[0.0]]),
     )
 
@@ -204,7 +208,8 @@ def look(now, held, made_ms):
     one = lambda value, kind=float: np.array([value], kind)
     return UpdateObservation(
         world=one(0, int), sn=one(0, int), time_ms=one(now),
-        sn_state=np.array([[1.0, 0.0, 2e6, 330000.0, 3.0, 40.0]]), acknowledged=held[:, None],
+        sn_state=np.array([[1.0, 0.0, 2e6, 330000.0, 3.0, 40.0]]), en=np.array([[0]]),
+        acknowledged=held[:, None],
         acknowledged_ms=np.array([[made_ms]]), recent_delay_ms=one(70.0), recent_success=one(0.9),
         recent_failure=one(0.1), down_link_mbps=np.array([[[192.0, 0.0, 0.0]]]),
     )

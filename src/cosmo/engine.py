@@ -10,13 +10,20 @@ from cosmo.world import Batch, Worlds
 _EMBEDDED_AT_ONCE = 64  # enough to share the cost of a call, few enough for caches
 
 
-def worlds(scenario: Scenario, episodes: Sequence[Episode], status_dimensions: int = 0) -> Batch:
-    """A batch of worlds, one for each episode, on the scenario's engine."""
+def worlds(
+    scenario: Scenario,
+    episodes: Sequence[Episode],
+    status_dimensions: int = 0,
+    rides: bool = False,
+) -> Batch:
+    """A batch of worlds, one for each episode, on the scenario's engine; with `rides`, statuses may
+    ride on results (R31).
+    """
     if scenario.engine == "ns3":
         from cosmo.ns3 import Ns3Worlds
 
-        return Ns3Worlds(scenario, episodes, status_dimensions)
-    return Worlds(scenario, episodes, status_dimensions)
+        return Ns3Worlds(scenario, episodes, status_dimensions, rides)
+    return Worlds(scenario, episodes, status_dimensions, rides=rides)
 
 
 def worlds_at_once(scenario: Scenario) -> int:

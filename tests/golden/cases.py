@@ -40,7 +40,7 @@ def table(case: str) -> polars.DataFrame:
     preset, name, settings = CASES[case]
     scenario = load(preset, [*SHORT, *settings])
     result = simulate(scenario, method(name), seed=2026)
-    return task_table(result.outcomes, scenario.en.count, scenario.sn.count)
+    return task_table(result.outcomes, scenario)
 
 
 if __name__ == "__main__":

@@ -35,11 +35,14 @@ def _outcome(scenario, rows, updates=0):
     )  # fmt: skip
     return Outcome(
         episode=from_tasks(scenario, tasks, 0, 0),
-        action=np.array(action, np.int8),
+        action=np.array(action, np.int16),
         outcome=np.array(label, np.int8),
         decided_ms=np.array(time, float) + 2.0,
         finished_ms=np.array(finished, float),
-        feasible=np.array(feasible, np.uint32),
+        any_feasible=np.array(feasible) != 0,
+        took_feasible=np.array(
+            [a >= 0 and bool(f >> a & 1) for a, f in zip(action, feasible, strict=True)]
+        ),
         refused=np.array(refused, bool),
         updates=updates,
         update_decisions=updates,
@@ -186,14 +189,14 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 
 def test_task_table_names_actions_and_outcomes():
     scenario = load("paper")
-    table = task_table([_outcome(scenario, ROWS)], ens=1, sns=1)
+    table = task_table([_outcome(scenario, ROWS)], scenario)
     assert table.columns == TASK_COLUMNS
     assert table["action"].to_list() == [
         "local", "local", "offload", "offload", "local", "reject", "reject", "none",
     ]  # fmt: skip
     assert table["outcome"].to_list() == ["FP", "TP", "TP", "FP", "FP", "TN", "FN", "none"]
     assert table["delay_ms"].to_list() == [800.0, 40.0, 50.0, 80.0, 2.0, None, None, None]
-    two = task_table([_outcome(scenario, ROWS)] * 2, ens=3, sns=2)
+    two = task_table([_outcome(scenario, ROWS)] * 2, load("campus"))
     assert two.columns == [*TASK_COLUMNS, "en", "episode"]
     assert two["action"].to_list()[2] == "offload:1"
     assert two["action"].to_list()[5] == "offload:2"

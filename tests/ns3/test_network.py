@@ -93,7 +93,7 @@ def test_rates_change_as_the_episode_says():
             took = _arrivals(
                 network, 100.0 * step + 5 + 45 * down, range(6), 40.0, bytes=5000.0, down=down
             )
-            rates = nominal[down] * factors[down, :, :, step].ravel()
+            rates = nominal[down] * factors[down, :, step]
             assert len(set(rates)) == 6
             expected = [_link_ms(scenario, 5000.0, rate) for rate in rates]
             np.testing.assert_allclose(took, expected, atol=1e-4)

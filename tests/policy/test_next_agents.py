@@ -362,7 +362,7 @@ def _updater(scenario, worth, doubt=0.0, rules=RULES):
 def test_an_sn_that_no_task_fits_into_gets_none_and_spoils_nothing():
     scenario = load("campus", ["sn.storage_bytes=[40000.0, 480000.0]"])
     p, books = _network(), Books(site(scenario), RULES)
-    assert books.sn_places[0] == 0
+    assert books.sn_places[0].tolist() == [0, 9]
     agents = NextAgents(
         p, {"worth": np.zeros((1, NEWS)), "doubt": np.zeros((1, NEWS, NEWS))}, RULES
     )

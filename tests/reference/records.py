@@ -40,7 +40,7 @@ class Ue:
 class Parameters:
     ens: list[Node]
     sns: list[Node]
-    links: list[list[Link]]  # [en][sn]
+    links: list[list[Link | None]]  # [en][sn]; None: the EN does not reach the SN (R30)
     ues: list[Ue]  # the same in every cell
     access_rate_mbps: float = 128.6
     access_overhead_ms: float = 0.043
@@ -55,6 +55,15 @@ class Parameters:
     history_ms: float = 500
     undecided_after_ms: float = 5000
     window_ms: float = 10000
+
+    def reach(self, en: int) -> list[int]:
+        """R30: the SNs that an EN reaches; its action k is the k-th of them."""
+        return [sn for sn, link in enumerate(self.links[en]) if link is not None]
+
+    @property
+    def reject(self) -> int:
+        """The action that rejects, the same at all ENs."""
+        return 1 + max(len(self.reach(en)) for en in range(len(self.ens)))
 
     @property
     def status_bytes(self) -> float:
@@ -114,10 +123,10 @@ class TaskView:
     en: int
     now: float
     local_room: bool
-    estimates: list[float]  # end-to-end delay of routes 0..S (R15)
+    estimates: list[float]  # end-to-end delay of the routes, local and the SNs reached (R15)
     feasible: list[bool]
     en_state: State
-    cache: list[Reading]  # over SNs
+    cache: list[Reading]  # over SNs reached
 
 
 @dataclass
@@ -125,5 +134,5 @@ class UpdateView:
     sn: int
     now: float
     state: State
-    acknowledged: list[Reading]  # over ENs
+    acknowledged: list[Reading]  # over ENs that reach the SN
     recent: tuple[float, float, float] = (0.0, 0.0, 0.0)  # delay, success, failure (R19)

@@ -29,7 +29,9 @@ FINISH, DELIVERY, EN_DECISION, SN_DECISION, GENERATION = range(5)
 BYTES_PER_MS = 125.0  # of one Mbps
 
 Decide = Callable[[TaskView], int]
-Update = Callable[[UpdateView], tuple[bool, float]]
+# Whether to send, to all or to each EN that reaches the SN (R31), and the next interval.
+Update = Callable[[UpdateView], tuple[bool | list[bool], float]]
+Ride = Callable[[int, int, float], bool]  # SN, EN, now: whether a status rides on a result (R31)
 
 
 def utility(
@@ -57,6 +59,8 @@ def idle_delays(p: Parameters, en: int, input_bytes: float, cycles: float) -> li
     uplink = p.access_overhead_ms + input_bytes / (p.access_rate_mbps * BYTES_PER_MS)
     delays = [uplink + cycles / p.ens[en].rate]
     for node, link in zip(p.sns, p.links[en], strict=True):
+        if link is None:
+            continue
         upload = Pipe(link, link.up_mbps, []).send(0.0, input_bytes)
         result = Pipe(link, link.down_mbps, []).send(0.0, p.result_bytes)
         delays.append(uplink + upload + cycles / node.rate + result)
@@ -168,16 +172,23 @@ class World:
         decide: Decide,
         update: Update | None,
         background: Sequence[Background],
+        ride: Ride | None = None,
     ) -> None:
         p = self.p = parameters
+        self.ride, self.messages, self.status_bytes = ride, 0, 0.0
         self.tasks, self.decide, self.update = tasks, decide, update
         self.now = 0.0
         self.sequence = 0
         self.events: list[tuple[float, int, int, Callable[..., None], tuple[object, ...]]] = []
         self.ens = [Server(node) for node in p.ens]
         self.sns = [Server(node) for node in p.sns]
-        self.up = [[Pipe(k, k.up_mbps, k.up_schedule) for k in row] for row in p.links]
-        self.down = [[Pipe(k, k.down_mbps, k.down_schedule) for k in row] for row in p.links]
+        self.reach = [p.reach(en) for en in range(len(p.ens))]
+        self.up: list[dict[int, Pipe]] = []  # [en][sn], where there is a link
+        self.down: list[dict[int, Pipe]] = []
+        for row in p.links:
+            there = {sn: link for sn, link in enumerate(row) if link is not None}
+            self.up.append({s: Pipe(k, k.up_mbps, k.up_schedule) for s, k in there.items()})
+            self.down.append({s: Pipe(k, k.down_mbps, k.down_schedule) for s, k in there.items()})
         self.windows = [range_window(ue, p.speed_m_per_s, p.radius_m) for ue in p.ues]
         self.channel_free = [0.0] * len(p.ens)
         self.in_flight: list[list[Job]] = [[] for _ in p.sns]  # in the order of sending
@@ -195,7 +206,13 @@ class World:
             self.at(work.time, GENERATION, self.on_background, work)
         if update is not None and p.window_ms > 0:
             for sn in range(len(p.sns)):
+                if not self.told(sn):
+                    continue
                 self.at(0.0, SN_DECISION, self.on_update, sn)
+
+    def told(self, sn: int) -> list[int]:
+        """The ENs that reach an SN."""
+        return [en for en in range(len(self.ens)) if sn in self.down[en]]
 
     def at(self, time: float, kind: int, handler: Callable[..., None], *arguments: object) -> None:
         heapq.heappush(self.events, (time, kind, self.sequence, handler, arguments))
@@ -237,7 +254,8 @@ class World:
         here = self.ens[task.en]
         estimates = [here.forecast(self.now, job, ()) - task.time]
         rooms = [here.has_room(job.reservation)]
-        for sn, server in enumerate(self.sns):
+        for sn in self.reach[task.en]:
+            server = self.sns[sn]
             up, down = self.up[task.en][sn], self.down[task.en][sn]
             arrival = up.estimate(self.now, self.now, task.input_bytes)
             sent = Job(job.index, job.cycles, job.reservation, arrival)
@@ -255,7 +273,8 @@ class World:
         job = self.job(index, task.input_bytes, task.cycles)
         estimates, feasible = self.routes(task, job)
         local_room = server.has_room(job.reservation)
-        state, cache = server.state(self.now), list(self.cache[task.en])
+        reach = self.reach[task.en]
+        state, cache = server.state(self.now), [self.cache[task.en][sn] for sn in reach]
         offered = list(feasible)
         view = TaskView(index, task.en, self.now, local_room, estimates, offered, state, cache)
         action = self.decide(view)
@@ -263,11 +282,12 @@ class World:
         result.action, result.decided, result.feasible = action, self.now, feasible
         if action == 0:
             self.join(server, None, job)
-        elif 1 <= action <= len(self.sns):
-            job.arrival = self.up[task.en][action - 1].send(self.now, task.input_bytes)
-            self.in_flight[action - 1].append(job)
-            self.at(job.arrival, DELIVERY, self.on_offloaded, action - 1, job)
-        elif action == len(self.sns) + 1:
+        elif 1 <= action <= len(reach):
+            sn = reach[action - 1]
+            job.arrival = self.up[task.en][sn].send(self.now, task.input_bytes)
+            self.in_flight[sn].append(job)
+            self.at(job.arrival, DELIVERY, self.on_offloaded, sn, job)
+        elif action == self.p.reject:
             result.outcome, result.finished = "FN" if any(feasible) else "TN", self.now
             self.hear(index, "given up")
         else:
@@ -313,15 +333,30 @@ class World:
             self.on_result(job.index)
         else:
             task = self.tasks[job.index]
-            down = self.down[task.en][sn]
-            idle_return = down.delivered(self.now, self.p.result_bytes, down.rate(self.now))
+            down, size, state = self.down[task.en][sn], self.p.result_bytes, None
+            if self.ride is not None and self.ride(sn, task.en, self.now):
+                state = server.state(self.now)
+                self.charge(4.0 * self.p.status_dims)
+                size += 4.0 * self.p.status_dims
+            idle_return = down.delivered(self.now, size, down.rate(self.now))
             delay = idle_return - task.time
             self.ended[sn].append((self.now, delay, delay <= task.deadline))
-            self.at(down.send(self.now, self.p.result_bytes), DELIVERY, self.on_result, job.index)
+            arrival = down.send(self.now, size)
+            self.at(arrival, DELIVERY, self.on_returned, job.index, sn, self.now, state)
+
+    def on_returned(self, index: int, sn: int, source_time: float, state: State | None) -> None:
+        self.on_result(index)
+        if state is not None:
+            self.on_status(self.tasks[index].en, sn, source_time, state)
 
     def on_result(self, index: int) -> None:
         self.close(index)
         self.hear(index, "done")
+
+    def charge(self, size: float) -> None:
+        """R31: a message to one EN."""
+        self.messages += 1
+        self.status_bytes += size
 
     def close(self, index: int, refused: bool = False) -> None:
         task, result = self.tasks[index], self.results[index]
@@ -332,13 +367,18 @@ class World:
         """An SN decides whether to send its state (R14, R21)."""
         assert self.update is not None
         state = self.sns[sn].state(self.now)
-        view = UpdateView(sn, self.now, state, list(self.acknowledged[sn]), self.recent(sn))
+        told = self.told(sn)
+        acknowledged = [self.acknowledged[sn][en] for en in told]
+        view = UpdateView(sn, self.now, state, acknowledged, self.recent(sn))
         send, interval = self.update(view)
         if interval <= 0:
             raise ValueError(f"interval {interval!r} must be positive")
-        if send:
-            for en, pipes in enumerate(self.down):
-                arrival = pipes[sn].send(self.now, self.p.status_bytes)
+        for en, wanted in zip(
+            told, send if isinstance(send, list) else [send] * len(told), strict=True
+        ):
+            if wanted:
+                self.charge(self.p.status_bytes)
+                arrival = self.down[en][sn].send(self.now, self.p.status_bytes)
                 self.at(arrival, DELIVERY, self.on_status, en, sn, self.now, state)
         if self.now + interval <= self.p.window_ms:
             self.at(self.now + interval, SN_DECISION, self.on_update, sn)
@@ -385,8 +425,9 @@ def whole_run(
     decide: Decide,
     update: Update | None = None,
     background: Sequence[Background] = (),
+    ride: Ride | None = None,
 ) -> World:
     """The same; the world with all that it has noted."""
-    world = World(parameters, tasks, decide, update, background)
+    world = World(parameters, tasks, decide, update, background, ride)
     world.run()
     return world

@@ -10,7 +10,9 @@ from cosmo.scenario import changed, dump
 
 
 def test_presets():
-    assert preset_names() == ["paper", "campus", "fading-backhaul", "shared-sn"]
+    assert preset_names() == [
+        *("paper", "campus", "city", "district", "fading-backhaul", "shared-sn", "volatile")
+    ]
     paper = load("paper")
     assert paper.capacity_cycles_per_ms == 144000.0
     shared = load("shared-sn")

@@ -97,9 +97,9 @@ def test_background_and_fading_follow_the_scenario():
     shared = episode(load("shared-sn", ["episode.window_ms=400000"]), 0, 0)
     assert len(shared.background) / 400.0 == pytest.approx(80.0, rel=0.06)
     assert (np.diff(shared.background.time_ms) >= 0).all()
-    assert shared.rate_factor.shape == (2, 1, 1, 0)
+    assert shared.rate_factor.shape == (2, 1, 0)
     fading = episode(load("fading-backhaul"), 0, 0)
-    assert fading.rate_factor.shape == (2, 1, 1, 50)
+    assert fading.rate_factor.shape == (2, 1, 50)
     assert fading.rate_factor.min() >= 0.25
     assert fading.rate_factor.max() <= 1.0
     assert len(fading.background) == 0

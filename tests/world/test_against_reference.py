@@ -76,16 +76,26 @@ def _scramble(*numbers):
 def test_any_world_with_updates_agrees(case, salt, interval):
     """Several nodes, changing rates, background, leaving UEs: tasks, states, caches and ACKs."""
     scenario, world = case
-    actions = scenario.sn.count + 2
+    reach = scenario.links.reach
     seen_tasks, seen_updates, heard = {}, [], []
 
-    def decide(index):
-        return _scramble(salt, index) % actions
+    def decide(index, en):
+        """Any SN that the EN reaches (R30), local or reject."""
+        count = int((reach[en] >= 0).sum())
+        action = _scramble(salt, index) % (count + 2)
+        return action if action <= count else reach.shape[1] + 1
 
-    def update(sn, now):
-        return _scramble(salt, sn, round(now * 1000)) % 3 != 0, interval + sn
+    def update(sn, now, ens):
+        """Told are all ENs, none, or some of them (R31)."""
+        drawn = _scramble(salt, sn, round(now * 1000))
+        some = [(drawn >> en) % 2 == 0 for en in range(ens)]
+        return (True, False, some)[drawn % 3], interval + sn
 
-    batch = Worlds(scenario, [world], status_dimensions=4)
+    def ride(sn, en, now):
+        return _scramble(salt, sn, en, round(now * 1000)) % 2 == 0
+
+    rides = salt % 2 == 0
+    batch = Worlds(scenario, [world], status_dimensions=4, rides=rides)
     turn = batch.advance()
     while not turn.over:
         see, told = turn.dispatch, turn.feedback
@@ -101,27 +111,34 @@ def test_any_world_with_updates_agrees(case, salt, interval):
                 see.status_ms[0].copy(), see.status[0].copy(),
                 truth.delay_ms[0].copy(), truth.feasible[0].copy(),
             )  # fmt: skip
-            batch.answer(action=decide(index))
+            batch.answer(action=decide(index, int(see.en[0])))
         look = turn.update
         if len(look):
-            send, wait = update(int(look.sn[0]), float(look.time_ms[0]))
+            ens = int(look.reached[0].sum())
+            send, wait = update(int(look.sn[0]), float(look.time_ms[0]), ens)
+            told_whom = np.zeros((1, look.ens), bool)
+            told_whom[0, :ens] = send
             seen_updates.append(
                 (int(look.sn[0]), look.time_ms[0], look.sn_state[0].copy(),
                  look.acknowledged_ms[0].copy(), look.acknowledged[0].copy(),
                  (look.recent_delay_ms[0], look.recent_success[0], look.recent_failure[0]))
             )  # fmt: skip
-            batch.answer(send=send, interval_ms=wait, numbers=look.sn_state[:, :4])
+            batch.answer(send=told_whom, interval_ms=wait, numbers=look.sn_state[:, :4])
+        leaving = turn.result
+        if len(leaving):
+            wanted = ride(int(leaving.sn[0]), int(leaving.en[0]), float(leaving.time_ms[0]))
+            batch.answer(ride=[wanted], ride_numbers=leaving.sn_state[:, :4])
         turn = batch.advance()
 
     want_tasks, want_updates = {}, []
 
     def reference_decide(view):
         want_tasks[view.index] = view
-        return decide(view.index)
+        return decide(view.index, view.en)
 
     def reference_update(view):
         want_updates.append(view)
-        return update(view.sn, view.now)
+        return update(view.sn, view.now, len(view.acknowledged))
 
     # What is told after the last decision is in the turn that says that all is over.
     told = turn.feedback
@@ -132,9 +149,16 @@ def test_any_world_with_updates_agrees(case, salt, interval):
 
     tasks, background = reference_tasks(world)
     reference = whole_run(
-        reference_parameters(scenario, world), tasks, reference_decide, reference_update, background
+        reference_parameters(scenario, world),
+        tasks,
+        reference_decide,
+        reference_update,
+        background,
+        ride if rides else None,
     )
-    assert_same(batch.outcome(0), reference.results)
+    outcome = batch.outcome(0)
+    assert_same(outcome, reference.results)
+    assert (outcome.updates, outcome.status_bytes) == (reference.messages, reference.status_bytes)
     fates = {"done": DONE, "refused": REFUSED, "given up": GIVEN_UP}
     assert [(task, fate, in_time) for task, fate, in_time, _ in heard] == [
         (want.index, fates[want.fate], want.in_time) for want in reference.heard
@@ -149,9 +173,12 @@ def test_any_world_with_updates_agrees(case, salt, interval):
         assert room == want.local_room
         np.testing.assert_allclose(en_state[:4], want.en_state, atol=1e-3)
         assert_readings(want.cache, sources, states)
-        assert list(feasible) == want.feasible
+        routes = len(want.feasible)
+        assert list(feasible[:routes]) == want.feasible
+        assert not feasible[routes:].any()
+        assert np.isinf(delays[routes:]).all()
         deadline = world.tasks.deadline_ms[index]
-        for got, exact in zip(delays, want.estimates, strict=True):
+        for got, exact in zip(delays[:routes], want.estimates, strict=True):
             # Beyond the deadline the engine may stop at a lower bound.
             assert got == pytest.approx(exact, abs=1e-6) or deadline < got <= exact + 1e-6
     assert len(seen_updates) == len(want_updates)
@@ -166,7 +193,11 @@ def test_any_world_with_updates_agrees(case, salt, interval):
 
 def assert_readings(wanted, sources, states):
     """What a status says and when it was made; nothing yet is no time, and zeros (R14, R28)."""
-    for (source, values), got_source, got in zip(wanted, sources, states, strict=True):
+    known = len(wanted)  # of nodes that are reached
+    assert np.isnan(sources[known:]).all()
+    assert not states[known:].any()
+    rows = zip(wanted, sources[:known], states[:known], strict=True)
+    for (source, values), got_source, got in rows:
         if source is None:
             assert np.isnan(got_source)
             assert not got.any()

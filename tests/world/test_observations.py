@@ -98,11 +98,11 @@ def test_link_rates_are_summed_up_over_the_last_half_second():
     seen, looked, _ = _watch(scenario, world, send_every=97.0)
     checked = 0
     for _, _, _, _, up, now in seen[5::9]:
-        want = _rate_statistics(scenario, world.rate_factor[0, 0, 0], 96.0, now)
+        want = _rate_statistics(scenario, world.rate_factor[0, 0], 96.0, now)
         np.testing.assert_allclose(up[0], want, rtol=2e-3, atol=0.05)
         checked += 1
     for _, now, _, _, _, down in looked[1::3]:
-        want = _rate_statistics(scenario, world.rate_factor[1, 0, 0], 192.0, now)
+        want = _rate_statistics(scenario, world.rate_factor[1, 0], 192.0, now)
         np.testing.assert_allclose(down[0], want, rtol=2e-3, atol=0.1)
         checked += 1
     assert checked > 20

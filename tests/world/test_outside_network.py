@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from cosmo.scenario import Scenario, load, per_link
+from cosmo.scenario import Scenario, load
 from cosmo.workload import episode
 from cosmo.world import Outcome, Worlds
 from cosmo.world.events import EN_DECISION
@@ -47,19 +47,18 @@ class Twin:
         return None if int(post["subject"]) in self._lost else self._air[cell]
 
     def _on_link(self, post, now: float) -> float:
-        backhaul, place, down = self._set.backhaul, int(post["place"]), int(post["down"])
-        shape = self._set.en.count, self._set.sn.count
-        table = per_link(backhaul.down_mbps if down else backhaul.up_mbps, *shape)
-        rate = table[place // shape[1]][place % shape[1]] * 125.0
+        links, backhaul = self._set.links, self._set.backhaul
+        place, down = int(post["place"]), int(post["down"])
+        rate = (links.down_mbps if down else links.up_mbps)[place] * 125.0
         size = float(post["bytes"])
         payload = backhaul.packet_bytes - _HEADERS
         wire = size + (_HEADERS + _FRAME) * math.ceil(size / payload)
         start = max(now, self._links.get((place, down), 0.0))
         self._links[place, down] = start + wire / rate
         last = min(size, payload) + _HEADERS + _FRAME
-        hops = backhaul.hops
+        hops, delay_ms = links.hops[place], links.hop_delay_ms[place]
         # In the order of the engine's own sum, so that not a bit differs.
-        return start + (wire / rate + hops * backhaul.hop_delay_ms + (hops - 1) * (last / rate))
+        return start + (wire / rate + hops * delay_ms + (hops - 1) * (last / rate))
 
 
 class Inside(Worlds):
@@ -115,7 +114,7 @@ def test_a_network_outside_that_follows_the_model_changes_nothing(name, more):
     )
     assert seen == seen_there
     for one, other in zip(ours, theirs, strict=True):
-        for field in ("action", "outcome", "decided_ms", "finished_ms", "feasible", "refused"):
+        for field in ("action", "outcome", "decided_ms", "finished_ms", "took_feasible", "refused"):
             np.testing.assert_array_equal(getattr(one, field), getattr(other, field), field)
         assert (one.updates, one.update_decisions) == (other.updates, other.update_decisions)
         assert one.status == other.status

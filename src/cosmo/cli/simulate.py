@@ -61,7 +61,7 @@ def simulate(
     with progress(f"{scenario.name}, {method_name}") as share_done:
         result = play_episodes(scenario, chosen, seed, episodes, tasks, share_done)
     if tasks_out is not None:
-        table = task_table(result.outcomes, scenario.en.count, scenario.sn.count)
+        table = task_table(result.outcomes, scenario)
         write_table(tasks_out, table)
     if as_json:
         print_json(simulation_document(scenario, method_name, seed, result, trace))

@@ -32,7 +32,7 @@ def evaluate(
     """
     where = trained_on(controller) if scenarios is None else tuple(scenarios)
     for scenario in where:
-        controller.check(scenario.sn.count, f"scenario = {scenario.name!r}")
+        controller.check(scenario.links.most_sns, f"scenario = {scenario.name!r}")
     if any(scenario.without_load() != where[0].without_load() for scenario in where):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
     worlds, rows = [], []

@@ -14,11 +14,20 @@ from numpy.typing import ArrayLike
 from cosmo.control.full_information import Yardstick
 from cosmo.engine import worlds as start
 from cosmo.errors import InputError
-from cosmo.node import NOTHING, Dispatcher, DispatchObservation, Method, UpdateObservation, Updater
+from cosmo.node import (
+    NOTHING,
+    Dispatcher,
+    DispatchObservation,
+    Method,
+    ResultObservation,
+    UpdateObservation,
+    Updater,
+)
 from cosmo.node.guard import (
     ask,
     checked_actions,
     checked_numbers,
+    checked_ride,
     checked_update,
     made_dispatcher,
     made_updater,
@@ -55,7 +64,7 @@ def play(
     updater = None if method.carries == NOTHING else made_updater(method, site)
     for watcher in watchers:
         watcher.begins(site, dispatcher, updater)
-    worlds = start(scenario, episodes, method.carries)
+    worlds = start(scenario, episodes, method.carries, updater is not None and updater.rides)
     turn, turns = worlds.advance(), 0
     while not turn.over:
         if len(turn.feedback):
@@ -72,6 +81,11 @@ def play(
             for watcher in watchers:
                 watcher.updated(turn.update, send, interval_ms)
             worlds.answer(send=send, interval_ms=interval_ms, numbers=told)
+        if updater is not None and len(turn.result):
+            ride, told = ridden(method, updater, turn.result)
+            for watcher in watchers:
+                watcher.ridden(turn.result, ride)
+            worlds.answer(ride=ride, ride_numbers=told)
         turn = worlds.advance()
         turns += 1
         if progress is not None and turns % _PROGRESS_EVERY == 0:
@@ -101,17 +115,25 @@ def dispatched(
             )
         knowing, truth = dispatcher, worlds.truth().rows(rows)
         told: ArrayLike = ask(method, lambda seen: knowing.decide_knowing(seen, truth), tasks)
-        return checked_actions(method, told, len(tasks), tasks.sns)
+        return checked_actions(method, told, tasks)
     answer = ask(method, dispatcher.decide, tasks)
-    return checked_actions(method, answer, len(tasks), tasks.sns)
+    return checked_actions(method, answer, tasks)
 
 
 def updated(
     method: Method, updater: Updater, nodes: UpdateObservation
 ) -> tuple[Bools, Floats, Floats]:
-    """[row] whether to send and when to decide again, [row, d] what is sent, checked."""
-    send, interval_ms = checked_update(method, ask(method, updater.decide, nodes), len(nodes))
-    return send, interval_ms, encoded(method, updater, nodes.states, send, method.carries)
+    """[row, k] whom to tell, [row] when to decide again, [row, d] what is sent, checked."""
+    send, interval_ms = checked_update(method, ask(method, updater.decide, nodes), nodes)
+    sending = np.asarray(send.any(axis=1))
+    told = encoded(method, updater, nodes.states, sending, method.carries)
+    return send, interval_ms, told
+
+
+def ridden(method: Method, updater: Updater, results: ResultObservation) -> tuple[Bools, Floats]:
+    """[row] whether a status rides on a result, [row, d] what it says, checked."""
+    ride = checked_ride(method, ask(method, updater.ride, results), len(results))
+    return ride, encoded(method, updater, results.states, ride, method.carries)
 
 
 def encoded(

@@ -1,6 +1,6 @@
 """The world as a PettingZoo AEC environment: whoever's event fires next acts.
 
-Agents `en_0`, … decide on tasks (0 local, 1..S offload, S+1 reject); agents `sn_0`, … decide on
+Agents `en_0`, … decide on tasks (0 local, 1..K offload, K+1 reject); agents `sn_0`, … decide on
 updates (send × intervals, then no-send × intervals).
 
 An EN is rewarded with a task's utility when it is final. An SN is rewarded with the utilities of
@@ -111,7 +111,7 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
             agent: shared if pad else space_of(view) for agent, view in views.items()
         }
         self.observation_names = {agent: view.names for agent, view in views.items()}
-        actions = dict.fromkeys(ens, 2 + scenario.sn.count) | dict.fromkeys(
+        actions = dict.fromkeys(ens, 2 + scenario.links.most_sns) | dict.fromkeys(
             sns, 2 * len(intervals_ms)
         )
         self.action_spaces = {agent: Discrete(count) for agent, count in actions.items()}
@@ -175,7 +175,8 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
             choices = len(self._intervals_ms)
             send = int(action) < choices
             if send:
-                self.rewards[agent] -= self._ledger.update_price / self._scale
+                price = float(self._ledger.update_price[self._turn.update.sn[0]])
+                self.rewards[agent] -= price / self._scale
             interval_ms = self._intervals_ms[int(action) % choices]
             numbers = self._encode(self._turn.update.states)
             self.worlds.answer(send=[send], interval_ms=[interval_ms], numbers=numbers)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.play import dispatched, encoded, updated
+from cosmo.control.play import dispatched, encoded, ridden, updated
 from cosmo.engine import worlds as start
 from cosmo.envs.ledger import Ledger
 from cosmo.node import (
@@ -20,6 +20,7 @@ from cosmo.node import (
     DispatchObservation,
     Feedback,
     Method,
+    ResultObservation,
     Site,
     UpdateObservation,
     Updater,
@@ -32,7 +33,7 @@ from cosmo.workload import episode
 from cosmo.world import Batch, Decisions, Settled, site_of
 
 Floats = NDArray[np.float32]
-Observation = TypeVar("Observation", DispatchObservation, UpdateObservation)
+Observation = TypeVar("Observation", DispatchObservation, UpdateObservation, ResultObservation)
 
 
 def rows_of(seen: Observation, chosen: NDArray[np.bool_]) -> Observation:
@@ -69,6 +70,8 @@ class Opponents:
 
     def each(self, seen: Any) -> list[tuple[Any, Any, Any]]:
         """(opponent, its rows, which rows these are) of an observation."""
+        if not len(seen):
+            return []
         generations = self.generation[seen.world]
         first = int(generations[0])
         if (generations == first).all():
@@ -94,7 +97,7 @@ class Game:
             for seed, number in zip(seeds, numbers, strict=True)
         ]
         self.__dict__.pop("worlds", None)  # what they hold can be used again
-        self.worlds = start(self.scenario, episodes, self._dimensions)
+        self.worlds = start(self.scenario, episodes, self._dimensions, self.rides)
         self.ledger = Ledger(self.scenario, episodes, self._dimensions)
         self.opponents = Opponents(self._opponent, len(episodes))
         self.seen = np.zeros((len(episodes), len(self.view.names)), np.float32)
@@ -152,6 +155,7 @@ class Game:
     def _opponent(self, generation: int) -> Any:
         raise NotImplementedError
 
+    rides = False  # whether statuses may ride on results
     side: str
     view: Any  # EnView or SnView
     actions: int
@@ -175,20 +179,22 @@ class DispatchGame(Game):
         check_raw(type(method).__name__, method.carries)
         super().__init__(scenario, method, method.carries)
         self.view = EnView(self.site)
-        self.actions = 2 + scenario.sn.count
+        self.actions = 2 + scenario.links.most_sns
+        self.rides = method.carries > NOTHING and made_updater(method, self.site).rides
         self.sent: Callable[[UpdateObservation, Any, Any], None] | None = None  # hears of updates
 
     def _opponent(self, generation: int) -> Any:
         return sends_raw(self.method, made_updater(self.method, self._site(generation)))
 
     def _to_agent(self, turn: Decisions) -> None:
-        while len(turn.update):
-            send = np.zeros(len(turn.update), np.bool_)
+        while len(turn.update) or len(turn.result):
+            self._answer_results(turn.result)
+            send = np.zeros((len(turn.update), turn.update.ens), np.bool_)
             interval_ms = np.ones(len(turn.update))
             numbers = np.zeros((len(turn.update), self._dimensions))
             for updater, nodes, rows in self.opponents.each(turn.update):
                 send[rows], interval_ms[rows], numbers[rows] = updated(self.method, updater, nodes)
-            if self.sent is not None:
+            if self.sent is not None and len(turn.update):
                 self.sent(turn.update, send, interval_ms)
             self.worlds.answer(send=send, interval_ms=interval_ms, numbers=numbers)
             turn = self._advance("en")
@@ -199,6 +205,13 @@ class DispatchGame(Game):
         if len(tasks):
             self.seen[tasks.world] = self.view.of(tasks)
             self.time_ms[tasks.world] = tasks.time_ms
+
+    def _answer_results(self, results: ResultObservation) -> None:
+        ride = np.zeros(len(results), np.bool_)
+        numbers = np.zeros((len(results), self._dimensions))
+        for updater, some, rows in self.opponents.each(results):
+            ride[rows], numbers[rows] = ridden(self.method, updater, some)
+        self.worlds.answer(ride=ride, ride_numbers=numbers)
 
     def _answer(self, action: NDArray[np.int64]) -> None:
         self.worlds.answer(action=action[self.turn.dispatch.world])
@@ -248,7 +261,8 @@ class UpdateGame(Game):
         chosen = action[self.turn.update.world]
         choices = len(self._intervals_ms)
         send = chosen < choices
-        np.subtract.at(self._reward, self.turn.update.world[send], self.ledger.update_price)
+        price = self.ledger.update_price[self.turn.update.sn[send]]
+        np.subtract.at(self._reward, self.turn.update.world[send], price)
         numbers = np.zeros((len(chosen), self._dimensions))
         for opponent, nodes, rows in self.opponents.each(self.turn.update):
             numbers[rows] = opponent.encoded(nodes, send[rows])

@@ -19,9 +19,9 @@ class Ledger:
     def __init__(self, scenario: Scenario, episodes: Sequence[Episode], dimensions: int) -> None:
         self._scenario = scenario
         weights = scenario.utility
-        # A message to each EN, and each is charged for.
+        # [SN] A message to each EN that reaches it, and each is charged for.
         per_message = weights.update_weight * weights.update_cost_per_dimension * dimensions
-        self.update_price = per_message * scenario.en.count
+        self.update_price = per_message * np.diff(scenario.links.by_sn[0])
         most = max(len(episode.tasks) for episode in episodes)
         self._generated = np.zeros((len(episodes), most))
         self._bytes = np.zeros((len(episodes), most))

@@ -42,7 +42,7 @@ def describe(method: str, runs: list[Run], config: Config) -> dict[str, Any]:
         "format": FORMAT,
         "version": cosmo.__version__,
         "method": method,
-        "sns": runs[0].scenario.sn.count,
+        "sns": runs[0].scenario.links.most_sns,
         "runs": [_described(run) for run in runs],
         "training": config.model_dump(mode="json"),
     }

@@ -44,14 +44,14 @@ class Rollout:
         self.worlds = start(scenario, episodes, config.dimensions)
         runs, counts = len(episodes), [len(each.tasks) for each in episodes]
         most = max(counts)
-        remotes = config.en_inputs(scenario.sn.count)[1]
-        width = sum(config.en_inputs(scenario.sn.count)) + en_agent.EXTRA_COLUMNS
+        remotes = config.en_inputs(scenario.links.most_sns)[1]
+        width = sum(config.en_inputs(scenario.links.most_sns)) + en_agent.EXTRA_COLUMNS
         self.intervals = Intervals(runs, episodes[0].window_ms, config)
         self._sizes = _sizes(scenario, config, remotes, episodes[0].window_ms)
         self._scales = _scales(scenario)
         en_steps, sn_steps = steps or (np.zeros(runs, np.int64), np.zeros(runs, np.int64))
         actions = config.sn.actions
-        self._en_chance = _chance(config, random, en_steps, counts, 2 + scenario.sn.count)
+        self._en_chance = _chance(config, random, en_steps, counts, 2 + scenario.links.most_sns)
         self._sn_chance = _chance(config, random, sn_steps, [self.intervals.most] * runs, actions)
         self.notes = Notes(
             rows=np.zeros((runs, most, width), np.float32),
@@ -66,7 +66,7 @@ class Rollout:
             pending=self.intervals.pending,
             hidden=np.zeros((runs, config.sn.hidden), np.float32),
             intervals_ms=np.array(config.sn.intervals_ms),
-            scratch=np.zeros((6, _widest(config, remotes, scenario.sn.count)), np.float32),
+            scratch=np.zeros((6, _widest(config, remotes, scenario.links.most_sns)), np.float32),
         )
         self._generated = np.zeros((runs, most))
         self._size = np.zeros((runs, most))
@@ -187,12 +187,13 @@ def _widest(config: TrainingConfig, remotes: int, sns: int) -> int:
 
 
 def _scales(scenario: Scenario) -> Scales:
-    made = Features(site_of(scenario))
+    site = site_of(scenario)
+    made, (ens, columns) = Features(site), site.links.told
     return Scales(
         en_state=made.en_scale,
         sn_state=made.sn_scale,
         up_mbps=made.links.up_mbps,
-        down_mbps=made.links.down_mbps,
+        down_mbps=made.links.down_mbps[ens, columns],  # [SN, k]
         task=made.task_scale,
         delay_ms=made.delay_ms,
         throughput_mbps=made.scales.throughput_mbps,

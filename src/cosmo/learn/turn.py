@@ -269,7 +269,7 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
     others[2] = node.recent_success
     others[3] = node.recent_failure
     for k in range(3):
-        others[4 + k] = turn.down_link[n, oldest, k] / scales.down_mbps[oldest, sn]
+        others[4 + k] = turn.down_link[n, oldest, k] / scales.down_mbps[sn, oldest]
 
     for k in range(sizes.hidden):
         notes.before[run, which, k] = hidden[k]
@@ -295,7 +295,9 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
     # Send × intervals come first, then no-send × intervals.
     choices = notes.intervals_ms.size
     send, length = action < choices, notes.intervals_ms[action % choices]
-    turn.send[n], turn.interval[n] = send, length
+    for k in range(turn.send.shape[1]):
+        turn.send[n, k] = send
+    turn.interval[n] = length
     if node.time_ms >= sizes.window_ms:
         return  # R21: on the very end it may send, but there is no transition
     notes.action[run, which] = action

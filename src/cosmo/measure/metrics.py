@@ -20,6 +20,7 @@ METRICS = {
     "accepted_success_rate": "on time, of the accepted",
     "route_accuracy": "took a feasible route if there was one",
     "episode_update_cost": "status cost units in the episode",
+    "status_bytes_rate": "bytes of status per second",
     "utility_per_task": "mean utility, updates not deducted",
     "net_utility_per_task": "mean utility less the cost of updates: the paper's objective",
     "decision_regret": "a fresh status would have changed",
@@ -59,10 +60,9 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
     justified = min(fn, quota)
 
     accepted = measured & ((outcome.outcome == TP) | (outcome.outcome == FP))
-    choice = accepted & (outcome.feasible != 0)
-    route = outcome.action[choice].astype(np.uint32)
-    took_feasible = (outcome.feasible[choice] >> route) & 1
+    took_feasible = outcome.took_feasible[accepted & outcome.any_feasible]
     status = outcome.status
+    seconds = len(tasks) / outcome.episode.rate if len(tasks) else 0.0
     cost = update_cost(scenario, outcome, dimensions)
     delay = delays_ms(outcome)[accepted & ~outcome.refused]
     p50, p95, p99 = np.percentile(delay, (50, 95, 99)) if len(delay) else (math.nan,) * 3
@@ -70,15 +70,14 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
     return {
         "success_rate": _ratio(tp, len(labels)),
         "decision_accuracy": _ratio(tp + tn + justified, decided),
-        "update_cost_rate": _ratio(cost, len(tasks) / outcome.episode.rate)
-        if len(tasks)
-        else math.nan,
+        "update_cost_rate": _ratio(cost, seconds),
         "fp_rate": _ratio(fp, decided),
         "fn_rate": _ratio(fn - justified, decided),
         "reject_rate": _ratio(tn + fn, decided),
         "accepted_success_rate": _ratio(tp, tp + fp),
         "route_accuracy": float(took_feasible.mean()) if len(took_feasible) else math.nan,
         "episode_update_cost": cost,
+        "status_bytes_rate": _ratio(outcome.status_bytes, seconds),
         "utility_per_task": _ratio(utilities[measured].sum(), len(labels)),
         # R32, of the whole episode, as its updates are.
         "net_utility_per_task": _ratio(

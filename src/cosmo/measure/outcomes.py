@@ -3,6 +3,7 @@
 import numpy as np
 import polars
 
+from cosmo.scenario import Scenario
 from cosmo.world import Outcome
 from cosmo.world.records import FN, FP, NO_ACTION, PENDING, TN, TP, UNDECIDED
 
@@ -21,15 +22,16 @@ def delays_ms(outcome: Outcome) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.where(accepted, outcome.finished_ms - outcome.tasks.time_ms, np.nan)
 
 
-def task_table(outcomes: list[Outcome], ens: int, sns: int) -> polars.DataFrame:
+def task_table(outcomes: list[Outcome], scenario: Scenario) -> polars.DataFrame:
     """One row per task; columns `en` and `episode` are there where there are several."""
-    frames = []
+    frames, ens, sns = [], scenario.en.count, scenario.sn.count
+    names = action_names(sns)
     for number, outcome in enumerate(outcomes):
         tasks = outcome.tasks
         columns = {
             "task": np.arange(len(tasks)),
             "ue": tasks.ue,
-            "action": _named(outcome.action, action_names(sns)),
+            "action": _named(_by_number(outcome, scenario), names),
             "outcome": _named(outcome.outcome, OUTCOME_NAMES),
             "generated_ms": tasks.time_ms,
             "decided_ms": outcome.decided_ms,
@@ -43,6 +45,16 @@ def task_table(outcomes: list[Outcome], ens: int, sns: int) -> polars.DataFrame:
             columns["episode"] = np.full(len(tasks), number)
         frames.append(polars.DataFrame(columns, nan_to_null=True))
     return polars.concat(frames)
+
+
+def _by_number(outcome: Outcome, scenario: Scenario) -> np.ndarray:
+    """Actions with the SNs' own numbers in place of their places in an EN's reach (R30)."""
+    links, action = scenario.links, outcome.action.astype(np.int64)
+    offloaded = (action > 0) & (action <= links.most_sns)
+    link = links.first[outcome.tasks.en[offloaded]] + action[offloaded] - 1
+    action[action > links.most_sns] = scenario.sn.count + 1
+    action[offloaded] = links.sn[link] + 1
+    return action
 
 
 def _named(codes: np.ndarray, names: dict[int, str]) -> polars.Series:

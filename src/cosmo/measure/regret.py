@@ -36,22 +36,25 @@ class Regret(Watcher):
             return
         answer = ask(self._method, self._dispatcher.would_decide, self._refreshed(tasks, truth()))
         if answer is not None:
-            self._fresh = checked_actions(self._method, answer, len(tasks), tasks.sns)
+            self._fresh = checked_actions(self._method, answer, tasks)
 
     def _refreshed(self, tasks: DispatchObservation, truth: Truth) -> DispatchObservation:
         """The same with statuses of this very moment, as the SNs' own updater makes them."""
         assert self._updater is not None
-        rows, sns = tasks.status_ms.shape
+        reached = tasks.reached
+        row, _ = np.nonzero(reached)
         states = SnStates(
-            world=np.repeat(tasks.world, sns),
-            sn=np.tile(np.arange(sns), rows),
-            time_ms=np.repeat(tasks.time_ms, sns),
-            state=truth.sn_state.reshape(rows * sns, -1),
+            world=tasks.world[row],
+            sn=tasks.sn[reached],
+            time_ms=tasks.time_ms[row],
+            state=truth.sn_state[reached],
         )
         answer = ask(self._method, self._updater.encode, states)
         numbers = checked_numbers(self._method, answer, len(states), self._method.carries)
-        now = np.repeat(tasks.time_ms[:, None], sns, axis=1)
-        return replace(tasks, status=numbers.reshape(rows, sns, -1), status_ms=now)
+        status = np.zeros((*reached.shape, self._method.carries))
+        status[reached] = numbers
+        now = np.where(reached, tasks.time_ms[:, None], np.nan)
+        return replace(tasks, status=status, status_ms=now)
 
     def dispatched(self, tasks: DispatchObservation, actions: NDArray[np.int64]) -> None:
         """After it; a batch has at most one decision of each world."""

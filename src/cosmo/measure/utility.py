@@ -20,7 +20,7 @@ def utility(
 ) -> Floats:
     """U_k from what was done, what came of it, after how long; 0 where there was no decision."""
     weights = scenario.utility
-    offloaded = (action >= 1) & (action <= scenario.sn.count)
+    offloaded = (action >= 1) & (action <= scenario.links.most_sns)
     transfer = weights.transfer_per_byte * np.where(offloaded, input_bytes, 0.0)
     cost = weights.cost_weight * (weights.delay_per_ms * delay_ms + transfer)
     gained = np.zeros(UNDECIDED + 1)  # by outcome, before the cost

@@ -7,7 +7,13 @@ serve the embedded world, ns-3 and real nodes. The truth about other nodes is no
 
 from cosmo.node.calls import NOTHING, RAW, Dispatcher, Method, Updater
 from cosmo.node.feedback import DONE, GIVEN_UP, REFUSED, Feedback
-from cosmo.node.observation import DispatchObservation, SnStates, UpdateObservation
+from cosmo.node.observation import (
+    NOBODY,
+    DispatchObservation,
+    ResultObservation,
+    SnStates,
+    UpdateObservation,
+)
 from cosmo.node.site import Links, Nodes, Prices, Scales, Site, Tasks
 from cosmo.node.state import IDLE, LATENCY, REQUESTS, STATE_FIELDS, STORAGE, WAIT, WORK
 
@@ -16,6 +22,7 @@ __all__ = [
     "GIVEN_UP",
     "IDLE",
     "LATENCY",
+    "NOBODY",
     "NOTHING",
     "RAW",
     "REFUSED",
@@ -31,6 +38,7 @@ __all__ = [
     "Method",
     "Nodes",
     "Prices",
+    "ResultObservation",
     "Scales",
     "Site",
     "SnStates",

@@ -2,18 +2,25 @@
 
 Every method, learned or not, goes through these calls, in batches of rows:
 
-    dispatcher.decide(observations) -> actions           0 local, 1..S offload, S+1 reject
+    dispatcher.decide(observations) -> actions           0 local, 1..K offload, K+1 reject
     dispatcher.observe(feedback)                         what became of its own tasks (R29)
-    updater.decide(observations)    -> (send, interval)  whether to send, when to decide next
+    updater.decide(observations)    -> (send, interval)  whom to tell, when to decide next
+    updater.ride(results)           -> ride              whether a status rides on a result (R31)
     updater.encode(states)          -> numbers           what a status carries, made at the SN (R28)
 """
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosmo.node.feedback import Feedback
-from cosmo.node.observation import DispatchObservation, SnStates, UpdateObservation
+from cosmo.node.observation import (
+    DispatchObservation,
+    ResultObservation,
+    SnStates,
+    UpdateObservation,
+)
 from cosmo.node.site import Site
 from cosmo.node.state import RAW_FIELDS
 
@@ -25,7 +32,9 @@ class Dispatcher:
     """Decides at the ENs. Only `decide` must be there; the other calls do nothing by default."""
 
     def decide(self, observations: DispatchObservation, /) -> ArrayLike:
-        """An action for each row: 0 local, 1..S offload to that SN, S+1 reject."""
+        """An action for each row: 0 local, k offload to the k-th SN that the EN reaches (R30),
+        K+1 reject, where K is `observations.sns`.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not decide")
 
     def observe(self, feedback: Feedback, /) -> None:
@@ -50,11 +59,25 @@ class Updater:
     """Decides at the SNs."""
 
     def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
-        """For each row, whether to send a status now, and after how many ms to decide again.
+        """For each row, whom to send a status now, and after how many ms to decide again.
 
-        Intervals are greater than 0; infinity means never again.
+        `send` is [row], to all ENs that reach the SN or to none, or [row, k], to these of them
+        (R31); each message is charged for. Intervals are greater than 0; infinity means never.
         """
         raise NotImplementedError(f"{type(self).__name__} does not decide")
+
+    def ride(self, results: ResultObservation, /) -> ArrayLike:
+        """[row] whether a status rides on this result, charged like any other (R31).
+
+        Asked whenever a result is about to leave, if a subclass has it; by default none rides, and
+        nobody is asked, which costs nothing.
+        """
+        return np.zeros(len(results), np.bool_)
+
+    @property
+    def rides(self) -> bool:
+        """Whether it is to be asked before each result."""
+        return type(self).ride is not Updater.ride
 
     def encode(self, states: SnStates, /) -> NDArray[Any]:
         """[row, d] the numbers that a status of these states carries; raw N, W, B, M by default.

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosmo.errors import InputError
 from cosmo.node.calls import Dispatcher, Method, Updater
+from cosmo.node.observation import DispatchObservation, UpdateObservation
 from cosmo.node.site import Site
 
 Given = TypeVar("Given")
@@ -29,9 +30,11 @@ def ask(who: object, call: Callable[[Given], Answer], given: Given) -> Answer:
         raise InputError(f"method {type(who).__name__} failed at {place} ({text})") from error
 
 
-def checked_actions(who: object, answer: ArrayLike, rows: int, sns: int) -> NDArray[np.int64]:
-    """Whole numbers from 0 to S + 1, one a row."""
-    name = type(who).__name__
+def checked_actions(
+    who: object, answer: ArrayLike, tasks: DispatchObservation
+) -> NDArray[np.int64]:
+    """Whole numbers from 0 to K + 1, one a row, and no SN that its EN does not reach."""
+    name, rows, sns = type(who).__name__, len(tasks), tasks.sns
     actions = np.asarray(answer)
     if actions.shape != (rows,):
         raise InputError(
@@ -43,27 +46,48 @@ def checked_actions(who: object, answer: ArrayLike, rows: int, sns: int) -> NDAr
     if rows and not 0 <= actions.min() <= actions.max() <= sns + 1:
         wrong = actions[(actions < 0) | (actions > sns + 1)][0]
         raise InputError(f"method {name}: action = {wrong}: must be from 0 to {sns + 1}")
+    if not tasks.reached.all():
+        row = np.flatnonzero((actions > tasks.reached.sum(axis=1)) & (actions <= sns))
+        if len(row):
+            en, most = int(tasks.en[row[0]]), int(tasks.reached[row[0]].sum())
+            raise InputError(
+                f"method {name}: action = {actions[row[0]]}: EN {en} reaches {most} SNs, so it"
+                f" must be from 0 to {most}, or {sns + 1}"
+            )
     return actions.astype(np.int64, copy=False)
 
 
 def checked_update(
-    who: object, answer: object, rows: int
+    who: object, answer: object, nodes: UpdateObservation
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Whether to send, and intervals greater than 0, one a row."""
-    name = type(who).__name__
+    """[row, k] whom to tell, and [row] intervals greater than 0."""
+    name, rows = type(who).__name__, len(nodes)
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise InputError(f"method {name}: the updater must give a pair (send, interval_ms)")
     send, interval = np.asarray(answer[0]), np.asarray(answer[1])
-    if send.shape != (rows,) or interval.shape != (rows,):
+    if send.shape not in ((rows,), (rows, nodes.ens)) or interval.shape != (rows,):
         raise InputError(
             f"method {name}: the updater gave {_shape(send)} and {_shape(interval)}, must give "
-            f"one of each for each of {rows} rows"
+            f"one of each for each of {rows} rows, or to send to some ENs {nodes.ens} a row"
         )
     if send.dtype.kind not in "biu" or interval.dtype.kind not in "iuf":
         raise InputError(f"method {name}: the updater must give truth values and numbers of ms")
     if not (interval > 0).all():  # NaN is refused as well
         raise InputError(f"method {name}: intervals must be greater than 0 ms")
-    return send.astype(np.bool_, copy=False), interval.astype(np.float64, copy=False)
+    told = send.astype(np.bool_, copy=False)
+    told = nodes.reached & (told if told.ndim == 2 else told[:, None])
+    return told, interval.astype(np.float64, copy=False)
+
+
+def checked_ride(who: object, answer: ArrayLike, rows: int) -> NDArray[np.bool_]:
+    """[row] whether a status rides on a result."""
+    ride = np.asarray(answer)
+    if ride.shape != (rows,) or ride.dtype.kind not in "biu":
+        raise InputError(
+            f"method {type(who).__name__}: ride gave {_shape(ride)} of {ride.dtype}, must give a"
+            f" truth value for each of {rows} rows"
+        )
+    return ride.astype(np.bool_, copy=False)
 
 
 def checked_numbers(who: object, answer: ArrayLike, rows: int, carries: int) -> NDArray[np.float64]:

@@ -6,6 +6,10 @@ the simulator the arrays are views that the next turn overwrites: copy what you 
 
 `world` tells apart the worlds of a batch (always 0 on a real node). The columns of a node's own
 state are those of `cosmo.node.state`.
+
+An EN sees the SNs that it reaches (R30), and an SN the ENs that reach it, in order of their
+numbers. Rows of a batch have as many columns as the node that has most of them; what is left over
+is marked by a number of -1, and says nothing: no status, no age, a link that is never free.
 """
 
 from dataclasses import dataclass
@@ -16,6 +20,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+NOBODY = -1  # in place of a node's number: there is none
 
 
 @dataclass(slots=True)
@@ -37,17 +43,18 @@ class DispatchObservation:
     en_state: Floats  # [row, field]
     local_wait_ms: Floats  # the EN knows its own queue: how long the task would wait in it
     local_room: Bools  # the EN would accept the task now
-    status: Floats  # [row, SN, d] the numbers of the last status; zeros while there is none (R14)
-    status_ms: Floats  # [row, SN] when the SN made them; NaN while there is none
-    up_link_mbps: Floats  # [row, SN, 3] mean rate, its deviation, trend
-    up_backlog_ms: Floats  # [row, SN] until the link has sent what it holds
+    sn: Ints  # [row, k] the k-th SN that the EN reaches; -1: it reaches fewer
+    status: Floats  # [row, k, d] the numbers of its last status; zeros while there is none (R14)
+    status_ms: Floats  # [row, k] when the SN made them; NaN while there is none
+    up_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
+    up_backlog_ms: Floats  # [row, k] until the link has sent what it holds; infinite of no link
 
     def __len__(self) -> int:
         return len(self.world)
 
     @property
     def sns(self) -> int:
-        """Number of SNs: actions are 0 local, 1..sns offload, sns + 1 reject."""
+        """K, columns of SNs: actions are 0 local, k offload to the k-th, K + 1 reject."""
         return int(self.status_ms.shape[1])
 
     @property
@@ -56,14 +63,21 @@ class DispatchObservation:
         return self.sns + 1
 
     @property
+    def reached(self) -> Bools:
+        """[row, k] whether the EN reaches so many SNs: action k is allowed there alone."""
+        return np.asarray(self.sn != NOBODY)
+
+    @property
     def heard(self) -> Bools:
-        """[row, SN] whether there has been a status of that SN."""
+        """[row, k] whether there has been a status of that SN."""
         return ~np.isnan(self.status_ms)
 
     @property
     def age_ms(self) -> Floats:
-        """[row, SN] age of the status; the time since the start while there is none (R14)."""
-        return _age(self.time_ms, self.status_ms)
+        """[row, k] age of the status; the time since the start while there is none (R14), infinite
+        where there is no SN.
+        """
+        return np.where(self.reached, _age(self.time_ms, self.status_ms), np.inf)
 
     @property
     def elapsed_ms(self) -> Floats:
@@ -97,25 +111,69 @@ class UpdateObservation:
     sn: Ints
     time_ms: Floats
     sn_state: Floats  # [row, field]
-    acknowledged: Floats  # [row, EN, d] the last status that the EN has acknowledged, or zeros
-    acknowledged_ms: Floats  # [row, EN] when that was made; NaN while none is acknowledged
+    en: Ints  # [row, k] the k-th EN that reaches the SN; -1: fewer do
+    acknowledged: Floats  # [row, k, d] the last status that the EN has acknowledged, or zeros
+    acknowledged_ms: Floats  # [row, k] when that was made; NaN while none is acknowledged
     recent_delay_ms: Floats  # mean over offloaded tasks that ended lately, as the SN knows (R19)
     recent_success: Floats  # the share of them that will have been in time
     recent_failure: Floats  # the share that will not, or was refused
-    down_link_mbps: Floats  # [row, EN, 3] mean rate, its deviation, trend
+    down_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+    @property
+    def ens(self) -> int:
+        """Columns of ENs."""
+        return int(self.acknowledged_ms.shape[1])
+
+    @property
+    def reached(self) -> Bools:
+        """[row, k] whether there is such an EN; every row has one at least."""
+        return np.asarray(self.en != NOBODY)
+
+    @property
+    def heard(self) -> Bools:
+        """[row, k] whether that EN has acknowledged any status."""
+        return ~np.isnan(self.acknowledged_ms)
+
+    @property
+    def age_ms(self) -> Floats:
+        """[row, k] age of what that EN has acknowledged; the time since the start if nothing, 0
+        where there is no EN.
+        """
+        return np.where(self.reached, _age(self.time_ms, self.acknowledged_ms), 0.0)
+
+    @property
+    def states(self) -> SnStates:
+        """The SNs' own states alone."""
+        return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
+
+
+@dataclass(slots=True)
+class ResultObservation:
+    """Results that are about to leave their SN, one a row: a status may ride on each (R31)."""
+
+    world: Ints
+    sn: Ints
+    en: Ints  # whom the result is for
+    time_ms: Floats
+    sn_state: Floats  # [row, field]; the task has left it, the next one has begun
+    acknowledged: Floats  # [row, d] the last status that this EN has acknowledged, or zeros
+    acknowledged_ms: Floats  # [row] when that was made; NaN while none is acknowledged
 
     def __len__(self) -> int:
         return len(self.world)
 
     @property
     def heard(self) -> Bools:
-        """[row, EN] whether that EN has acknowledged any status."""
+        """[row] whether the EN has acknowledged any status."""
         return ~np.isnan(self.acknowledged_ms)
 
     @property
     def age_ms(self) -> Floats:
-        """[row, EN] age of what that EN has acknowledged; the time since the start if nothing."""
-        return _age(self.time_ms, self.acknowledged_ms)
+        """[row] age of what the EN has acknowledged; the time since the start if nothing."""
+        return _age(self.time_ms, self.acknowledged_ms[:, None])[:, 0]
 
     @property
     def states(self) -> SnStates:

@@ -11,12 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node.observation import DispatchObservation
+from cosmo.node.observation import NOBODY, DispatchObservation, UpdateObservation
 from cosmo.node.units import BYTES_PER_MS, transfer_ms
 from cosmo.seeds import Purpose, stream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -45,26 +46,59 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Links:
-    """EN–SN links (R13)."""
+    """EN–SN links (R13), [EN, k] of the k-th SN that an EN reaches (R30).
 
-    up_mbps: Floats  # [EN, SN] nominal
+    Where an EN reaches fewer SNs than others do, rates and hops are 1, and mean nothing.
+    """
+
+    reach: Ints  # number of the SN; -1 where there is none
+    up_mbps: Floats  # nominal
     down_mbps: Floats
-    hops: int
-    hop_delay_ms: float
+    hops: Ints
+    hop_delay_ms: Floats
     packet_bytes: float
     result_bytes: float
 
-    def transfer_ms(self, message_bytes: Floats, mbps: Floats) -> Floats:
-        """How long a message takes on an idle link."""
+    def transfer_ms(self, message_bytes: Floats, mbps: Floats, en: Ints | slice) -> Floats:
+        """[row, k] how long a message takes on idle links of such rates; `en` is each row's EN."""
         found: Floats = transfer_ms(
-            message_bytes, mbps * BYTES_PER_MS, self.hops, self.hop_delay_ms, self.packet_bytes
+            message_bytes,
+            mbps * BYTES_PER_MS,
+            self.hops[en],
+            self.hop_delay_ms[en],
+            self.packet_bytes,
         )
         return found
 
     @cached_property
     def result_ms(self) -> Floats:
-        """[EN, SN] from the finish at an SN until the result is back, on an idle link."""
-        return self.transfer_ms(np.full_like(self.down_mbps, self.result_bytes), self.down_mbps)
+        """[EN, k] from the finish at the SN until the result is back, on an idle link."""
+        size = np.full_like(self.down_mbps, self.result_bytes)
+        return self.transfer_ms(size, self.down_mbps, slice(None))
+
+    @cached_property
+    def exist(self) -> Bools:
+        """[EN, k] whether there is such a link."""
+        return np.asarray(self.reach != NOBODY)
+
+    @property
+    def all_alike(self) -> bool:
+        """Whether every EN reaches equally many SNs, so that every action is allowed at each."""
+        return bool(self.exist.all())
+
+    @cached_property
+    def told(self) -> tuple[Ints, Ints]:
+        """Of each SN, the ENs that reach it, in order: ([SN, k] their numbers, -1 where there are
+        fewer, [SN, k] in which column of `reach` they have the SN).
+        """
+        en, column = np.nonzero(self.exist)
+        sn = self.reach[en, column]
+        order = np.argsort(sn, kind="stable")
+        counts = np.bincount(sn)
+        place = np.arange(len(sn)) - np.repeat(np.cumsum(counts) - counts, counts)
+        table = np.full((2, len(counts), int(counts.max())), NOBODY, np.int64)
+        table[0, sn[order], place], table[1, sn[order], place] = en[order], column[order]
+        return table[0], table[1]
 
 
 @dataclass(frozen=True)
@@ -161,12 +195,20 @@ class Site:
         return np.maximum(most, 1)
 
     def upload_ms(self, tasks: DispatchObservation) -> Floats:
-        """[row, SN] from now until the input is at the SN, behind what the link holds (R13)."""
+        """[row, k] from now until the input is at the SN, behind what the link holds (R13);
+        infinite where there is no SN.
+        """
         return tasks.up_backlog_ms + self.links.transfer_ms(
-            tasks.input_bytes[:, None], tasks.up_link_mbps[:, :, 0]
+            tasks.input_bytes[:, None], tasks.up_link_mbps[:, :, 0], tasks.en
         )
 
+    def down_mbps(self, nodes: UpdateObservation) -> Floats:
+        """[row, k] nominal rate from the SN to its k-th EN; of any link where there is none."""
+        ens, columns = self.links.told
+        found: Floats = self.links.down_mbps[ens[nodes.sn], columns[nodes.sn]]
+        return found
+
     def return_ms(self, tasks: DispatchObservation) -> Floats:
-        """[row, SN] from the finish at the SN until the result is back, on an idle link."""
+        """[row, k] from the finish at the SN until the result is back, on an idle link."""
         back: Floats = self.links.result_ms[tasks.en]
         return back

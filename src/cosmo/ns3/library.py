@@ -45,7 +45,7 @@ class Settings(ctypes.Structure):
                 "ens",
                 "sns",
                 "ues",
-                "hops",
+                "links",
                 "packet_bytes",
                 "channel_mhz",
                 "mcs",
@@ -58,7 +58,7 @@ class Settings(ctypes.Structure):
                 "rate_steps",
             )
         ),
-        *((name, ctypes.c_double) for name in ("hop_delay_ms", "queue_ms", "rate_period_ms")),
+        *((name, ctypes.c_double) for name in ("queue_ms", "rate_period_ms")),
         ("run", ctypes.c_uint64),
     )
 
@@ -172,7 +172,7 @@ def library() -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(compiled_network()))
     pointer, number = ctypes.c_void_p, ctypes.c_double
     loaded.cosmo_error.restype = ctypes.c_char_p
-    loaded.cosmo_begin.argtypes = (pointer, pointer, pointer, pointer, pointer)
+    loaded.cosmo_begin.argtypes = (pointer, pointer, pointer, pointer)
     loaded.cosmo_exchange.argtypes = (
         *(pointer, ctypes.c_int, number, number, pointer, ctypes.c_int, pointer),
     )

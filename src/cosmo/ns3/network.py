@@ -6,12 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.ns3.library import Settings, library
-from cosmo.scenario import Scenario, per_link
+from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world.records import DELIVERY, Records
 from cosmo.world.walks import walks
 
 _ROOM = 256  # arrivals told at a time
+
+# As in `cpp/interface.h`.
+LINK = np.dtype(
+    [
+        *((name, "f8") for name in ("up_mbps", "down_mbps", "hop_delay_ms")),
+        *((name, "i4") for name in ("en", "sn", "hops", "first_hop")),
+    ],
+    align=True,
+)
 
 
 class Ns3Network:
@@ -24,14 +33,12 @@ class Ns3Network:
         self._library = library()
         self._told = np.zeros(_ROOM, DELIVERY)
         self._clock = np.zeros(1)
-        shape = scenario.en.count, scenario.sn.count
-        up = np.array(per_link(scenario.backhaul.up_mbps, *shape), np.float64)
-        down = np.array(per_link(scenario.backhaul.down_mbps, *shape), np.float64)
+        links = _links(scenario)
         factors = np.ascontiguousarray(episode.rate_factor, np.float64)
         walks = _walks(scenario)
         settings = _settings(scenario, episode)
         if self._library.cosmo_begin(
-            ctypes.addressof(settings), *(each.ctypes.data for each in (up, down, factors, walks))
+            ctypes.addressof(settings), *(each.ctypes.data for each in (links, factors, walks))
         ):
             raise RuntimeError(self._library.cosmo_error().decode())
 
@@ -54,7 +61,7 @@ def _settings(scenario: Scenario, episode: Episode) -> Settings:
         ens=scenario.en.count,
         sns=scenario.sn.count,
         ues=len(scenario.mobility.distances_m),
-        hops=backhaul.hops,
+        links=len(scenario.links),
         packet_bytes=int(backhaul.packet_bytes),
         channel_mhz=wifi.channel_mhz,
         mcs=wifi.mcs,
@@ -65,11 +72,19 @@ def _settings(scenario: Scenario, episode: Episode) -> Settings:
         queue_packets=wifi.queue_packets,
         tcp=wifi.transport == "tcp",
         rate_steps=episode.rate_factor.shape[-1],
-        hop_delay_ms=backhaul.hop_delay_ms,
         queue_ms=wifi.queue_ms,
         rate_period_ms=scenario.fading.period_ms,
         run=episode.network_seed,
     )
+
+
+def _links(scenario: Scenario) -> Records:
+    between = scenario.links
+    found = np.zeros(len(between), LINK)
+    for name in ("up_mbps", "down_mbps", "hop_delay_ms", "en", "sn", "hops"):
+        found[name] = getattr(between, name)
+    found["first_hop"] = np.cumsum(between.hops) - between.hops
+    return found
 
 
 def _walks(scenario: Scenario) -> NDArray[np.float64]:

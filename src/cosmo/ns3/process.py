@@ -40,10 +40,10 @@ class Worker:
         self._world = ""
         self.asked = False  # and not heard yet
 
-    def begin(self, scenario: Scenario, episode: Episode, dimensions: int) -> None:
+    def begin(self, scenario: Scenario, episode: Episode, dimensions: int, rides: bool) -> None:
         """Ask for a world at the start of an episode."""
         self._world = f"network_seed = {episode.network_seed}"
-        self.ask(wire.BEGIN, pickle.dumps((scenario, episode, dimensions)))
+        self.ask(wire.BEGIN, pickle.dumps((scenario, episode, dimensions, rides)))
 
     def ask(self, kind: bytes, payload: bytes = b"") -> None:
         """Send a question."""

@@ -12,6 +12,8 @@ from cosmo.world.records import (
     FEEDBACK_ROW,
     FEEDBACK_ROWS,
     OVER,
+    RIDE_ROWS,
+    RIDE_TURN,
     SETTLED_ROW,
     SETTLED_ROWS,
     SN_ROWS,
@@ -25,13 +27,14 @@ BEGIN, STEP, OUTCOME = b"B", b"S", b"O"
 READY, TURN, RESULT, ERROR = b"R", b"T", b"A", b"E"
 
 _FRAME = struct.Struct("<cI")
-_ANSWER = struct.Struct("<qd?")  # action, interval, send
+_ANSWER = struct.Struct("<qd?")  # action, interval, ride
 _HEAD = struct.Struct("<iIIq")  # what the world waits for; tasks settled, told of, generated
 
 # What a turn holds of each kind of decision.
 _PARTS = {
     EN_TURN: (
         "dispatch",
+        "reached",
         "status",
         "status_source",
         "up_link",
@@ -40,9 +43,14 @@ _PARTS = {
         "feasible",
         "true_state",
     ),
-    SN_TURN: ("update", "acknowledged", "acknowledged_source", "down_link"),
+    SN_TURN: ("update", "told", "acknowledged", "acknowledged_source", "down_link"),
+    RIDE_TURN: ("result", "result_acknowledged"),
     OVER: (),
 }
+
+# Where the rows of each kind of decision are counted, and which part says whose they are.
+ROWS = {EN_TURN: EN_ROWS, SN_TURN: SN_ROWS, RIDE_TURN: RIDE_ROWS}
+_WHOSE = {EN_TURN: "dispatch", SN_TURN: "update", RIDE_TURN: "result"}
 
 
 def send(link: socket.socket, kind: bytes, payload: bytes = b"") -> None:
@@ -68,21 +76,24 @@ def _exactly(link: socket.socket, size: int) -> bytes:
 
 def answer_bytes(turn: Turn, row: int) -> bytes:
     """What was decided in a row of the batch's turn; what was not asked does not matter."""
-    plain = _ANSWER.pack(int(turn.action[row]), float(turn.interval[row]), bool(turn.send[row]))
-    numbers: bytes = turn.numbers[row].tobytes()
-    return plain + numbers
+    plain = _ANSWER.pack(int(turn.action[row]), float(turn.interval[row]), bool(turn.ride[row]))
+    rows = (turn.send[row], turn.numbers[row], turn.ride_numbers[row])
+    return plain + b"".join(each.tobytes() for each in rows)
 
 
 def answer_into(turn: Turn, payload: bytes) -> None:
     """The same, in the turn of the world's own process."""
-    turn.action[0], turn.interval[0], turn.send[0] = _ANSWER.unpack_from(payload)
-    turn.numbers[0] = np.frombuffer(payload, np.float64, offset=_ANSWER.size)
+    turn.action[0], turn.interval[0], turn.ride[0] = _ANSWER.unpack_from(payload)
+    start = _ANSWER.size
+    for row in (turn.send[0], turn.numbers[0], turn.ride_numbers[0]):
+        row[:] = np.frombuffer(payload, row.dtype, row.size, start)
+        start += row.nbytes
 
 
 def turn_bytes(turn: Turn, generated: int) -> bytes:
     """A turn of one world."""
     counts = turn.counts
-    waits = EN_TURN if counts[EN_ROWS] else SN_TURN if counts[SN_ROWS] else OVER
+    waits = next((kind for kind, rows in ROWS.items() if counts[rows]), OVER)
     settled = turn.settled[: counts[SETTLED_ROWS]]
     feedback = turn.feedback[: counts[FEEDBACK_ROWS]]
     rows = [getattr(turn, name)[:1].tobytes() for name in _PARTS[waits]]
@@ -109,7 +120,7 @@ def turn_into(turn: Turn, world: int, row: dict[int, int], payload: bytes) -> To
         place[...] = np.frombuffer(payload, place.dtype, place.size, start).reshape(place.shape)
         start += size
     if waits != OVER:
-        rows = turn.dispatch if waits == EN_TURN else turn.update
+        rows = getattr(turn, _WHOSE[waits])
         rows["world"][row[waits]] = world
     settled = np.frombuffer(payload, SETTLED_ROW, count, start).copy()
     feedback = np.frombuffer(payload, FEEDBACK_ROW, told, start + settled.nbytes).copy()

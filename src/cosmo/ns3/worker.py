@@ -26,9 +26,9 @@ def main() -> None:
             break
         try:
             if kind == wire.BEGIN:
-                scenario, episode, dimensions = pickle.loads(payload)  # of our own owner
+                scenario, episode, dimensions, rides = pickle.loads(payload)  # of our own owner
                 network = Ns3Network(scenario, episode)
-                worlds = Worlds(scenario, [episode], dimensions, networks=[network])
+                worlds = Worlds(scenario, [episode], dimensions, [network], rides)
                 wire.send(link, wire.READY)
                 continue
             assert worlds is not None

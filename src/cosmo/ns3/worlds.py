@@ -19,6 +19,7 @@ from cosmo.world.records import (
     FEEDBACK_ROWS,
     HOLDING,
     OVER,
+    RIDE_ROWS,
     RUNNING,
     SETTLED_ROWS,
     SN_ROWS,
@@ -32,9 +33,14 @@ class Ns3Worlds(Batch):
     """Every world in a process of its own, in lockstep by decisions."""
 
     def __init__(
-        self, scenario: Scenario, episodes: Sequence[Episode], status_dimensions: int = 0
+        self,
+        scenario: Scenario,
+        episodes: Sequence[Episode],
+        status_dimensions: int = 0,
+        rides: bool = False,
     ) -> None:
-        super().__init__(scenario, episodes, status_dimensions, outside=True)
+        super().__init__(scenario, episodes, status_dimensions, outside=True, rides=rides)
+        self._rides = rides
         compiled_network()  # once, and what is missing is said here
         self._workers: list[Worker] = []
         weakref.finalize(self, give_back, self._workers)
@@ -44,14 +50,14 @@ class Ns3Worlds(Batch):
         self._row = np.zeros(count, np.int64)  # of the pending decision in the turn
         self._generated = np.zeros(count, np.int64)
         for world in range(count):
-            self._workers[world].begin(scenario, self.episodes[world], status_dimensions)
+            self._workers[world].begin(scenario, self.episodes[world], status_dimensions, rides)
         for worker in self._workers:
             worker.hear(wire.READY)
 
     def _run(self) -> None:
         turn = self._turn
         counts, holding = turn.counts, turn.counts[HOLDING]
-        self._refuse(kernel.fault.py_func(turn, self.scenario.sn.count, holding))
+        self._refuse(kernel.fault.py_func(self._constants, turn, holding))
         going = [
             world
             for world, waits_for in enumerate(self._waits_for.tolist())
@@ -65,6 +71,7 @@ class Ns3Worlds(Batch):
             counts[EN_ROWS] = 0
         if holding != SN_TURN:
             counts[SN_ROWS] = 0
+        counts[RIDE_ROWS] = 0
         if holding == RUNNING:
             counts[SETTLED_ROWS] = counts[FEEDBACK_ROWS] = 0
         for world in going:
@@ -73,12 +80,12 @@ class Ns3Worlds(Batch):
 
     def _take_turn(self, world: int, payload: bytes) -> None:
         counts = self._turn.counts
-        rows = {EN_TURN: int(counts[EN_ROWS]), SN_TURN: int(counts[SN_ROWS])}
+        rows = {kind: int(counts[count]) for kind, count in wire.ROWS.items()}
         told = wire.turn_into(self._turn, world, rows, payload)
         self._waits_for[world], self._generated[world] = told.waits_for, told.generated
         if told.waits_for != OVER:
             self._row[world] = rows[told.waits_for]
-            counts[EN_ROWS if told.waits_for == EN_TURN else SN_ROWS] += 1
+            counts[wire.ROWS[told.waits_for]] += 1
         self._note("settled", SETTLED_ROWS, told.settled)
         self._note("feedback", FEEDBACK_ROWS, told.feedback)
 
@@ -96,7 +103,7 @@ class Ns3Worlds(Batch):
 
     def _restart(self, world: int) -> None:
         worker = self._workers[world]
-        worker.begin(self.scenario, self.episodes[world], self._dimensions)
+        worker.begin(self.scenario, self.episodes[world], self._dimensions, self._rides)
         worker.hear(wire.READY)
         self._waits_for[world], self._generated[world] = RUNNING, 0
 

@@ -39,4 +39,6 @@ class RandomDispatcher(Dispatcher):
 
     def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
         """The draw of each task."""
-        return (self._draws.of(tasks) * (tasks.sns + 2)).astype(np.int64)
+        reached = tasks.reached.sum(axis=1)
+        drawn = (self._draws.of(tasks) * (reached + 2)).astype(np.int64)
+        return np.where(drawn > reached, tasks.reject, drawn)

@@ -48,7 +48,7 @@ class Controller:
         return tuple(run.seed for run in self.runs)
 
     def check(self, sns: int, where: str) -> None:
-        """Refuse a site with another number of SNs than the networks know."""
+        """Refuse a site with another number of SNs at an EN than the networks know."""
         if not self.agents.any_topology and sns != self.sns:
             raise InputError(
                 f"{where}: has {sns} SNs, but the controller in '{self.folder}' was trained with"

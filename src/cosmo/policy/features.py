@@ -20,7 +20,7 @@ class Features:
     """Turns observations at one site into the agents' inputs."""
 
     def __init__(self, site: Site) -> None:
-        self.scales, self.links = site.scales, site.links
+        self.site, self.scales, self.links = site, site.scales, site.links
         self.en_scale, self.sn_scale = site.state_scale(site.en), site.state_scale(site.sn)
         tasks = site.tasks
         self.task_scale = np.array([tasks.input_bytes[1], tasks.cycles[1], tasks.deadline_ms[1]])
@@ -43,8 +43,9 @@ class Features:
         return rows
 
     def en_remote(self, tasks: DispatchObservation, with_age: bool) -> Floats:
-        """[row, SNs · (status + 3 (+ 1))]; an empty cache reads as zeros (R14)."""
+        """[row, K · (status + 3 (+ 1))]; an empty cache reads as zeros (R14), and so does no SN."""
         link = tasks.up_link_mbps / self.links.up_mbps[tasks.en][:, :, None]
+        link = np.where(tasks.reached[:, :, None], link, 0.0)
         parts = [tasks.status, link]
         if with_age:
             parts.append(self.scales.age(tasks.age_ms)[:, :, None])
@@ -62,7 +63,8 @@ class Features:
             nodes.recent_success,
             nodes.recent_failure,
         )
-        link = nodes.down_link_mbps[rows, oldest] / self.links.down_mbps[oldest, nodes.sn][:, None]
+        nominal = self.site.down_mbps(nodes)[rows, oldest]
+        link = nodes.down_link_mbps[rows, oldest] / nominal[:, None]
         held = nodes.acknowledged[rows, oldest]  # zeros while there is none
         parts = [status, held, np.stack(completed, axis=1), link]
         return np.concatenate(parts, axis=1).astype(np.float32)

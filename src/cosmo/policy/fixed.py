@@ -10,7 +10,7 @@ Actions = NDArray[np.int64]
 
 def sns_in_turn(tasks: DispatchObservation) -> Actions:
     """Offload; where there are several SNs, by turns."""
-    turns: Actions = 1 + tasks.task % tasks.sns
+    turns: Actions = 1 + tasks.task % tasks.reached.sum(axis=1)
     return turns
 
 

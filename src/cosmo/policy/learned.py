@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.errors import InputError
 from cosmo.node import (
     RAW,
     Dispatcher,
@@ -150,6 +151,11 @@ class LearnedDispatcher(Dispatcher):
     """Greedy EN agents."""
 
     def __init__(self, site: Site, agents: Agents) -> None:
+        if not site.links.all_alike:
+            raise InputError(
+                "backhaul.reach: ENs reach different numbers of SNs, but these networks have an"
+                " output for each SN"
+            )
         self._features, self.agents = Features(site), agents
 
     def observe_inputs(self, tasks: DispatchObservation) -> tuple[Floats, Floats]:

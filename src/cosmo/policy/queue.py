@@ -10,9 +10,9 @@ Ints = NDArray[np.int64]
 
 
 def first_slots(slots: Ints, before: Sequence[int] = ()) -> Floats:
-    """[*before, node, slot] when each slot will be free: at once; missing ones never are."""
-    free = np.zeros((*before, len(slots), int(slots.max())))
-    free[..., np.arange(free.shape[-1]) >= slots[:, None]] = np.inf
+    """[*before, *node, slot] when each slot of nodes will be free: at once; missing ones never."""
+    free = np.zeros((*before, *slots.shape, int(slots.max())))
+    free[..., np.arange(free.shape[-1]) >= slots[..., None]] = np.inf
     return free
 
 

@@ -29,7 +29,7 @@ class Trained(Method):
         self.carries = self.controller.agents.dimensions
 
     def _at_work(self, site: Site) -> Method:
-        self.controller.check(len(site.sn), "site")
+        self.controller.check(site.links.reach.shape[1], "site")
         runs = [
             self.controller.run_of(seed if self._run is None else self._run, site)
             for seed in site.runs

@@ -15,6 +15,7 @@ Floats = NDArray[np.float32]
 
 LIMIT = 10.0
 _STATE_NAMES = ("idle", "wait", "work", "storage")
+_NO_SN = (0.0,) * RAW + (LIMIT,) + (0.0,) * 4
 _LINK_NAMES = ("rate", "rate_deviation", "rate_trend")
 
 
@@ -33,13 +34,15 @@ class View:
 
 
 class EnView(View):
-    """An EN on a task: the access link, itself, the task, and every SN by its last raw status."""
+    """An EN on a task: the access link, itself, the task, and every SN that it reaches by its last
+    raw status; where it reaches fewer than others do, zeros and the greatest age.
+    """
 
     def __init__(self, site: Site) -> None:
         self._site, self._features = site, Features(site)
         per_sn = tuple(
             f"sn{sn}_{name}"
-            for sn in range(len(site.sn))
+            for sn in range(site.links.reach.shape[1])
             for name in (*_STATE_NAMES, "age", *(f"link_{n}" for n in _LINK_NAMES), "link_backlog")
         )
         self.names = (
@@ -60,18 +63,19 @@ class EnView(View):
         seen[:, 11] = tasks.local_wait_ms / scales.wait_ms
         seen[:, 12] = tasks.local_room
         others = np.empty((rows, tasks.sns, 9), np.float32)
-        idle = np.broadcast_to(self._site.sn.idle_state, (rows, tasks.sns, RAW))
+        idle = self._site.sn.idle_state[tasks.sn]
         told = raw_states(self._site, tasks) if tasks.status.shape[2] == RAW else idle
-        others[..., :RAW] = told / made.sn_scale
+        others[..., :RAW] = told / made.sn_scale[tasks.sn]
         others[..., RAW] = scales.age(tasks.age_ms)
         others[..., 5:8] = tasks.up_link_mbps / made.links.up_mbps[tasks.en][..., None]
-        others[..., 8] = tasks.up_backlog_ms / scales.wait_ms
+        others[..., 8] = np.minimum(tasks.up_backlog_ms / scales.wait_ms, LIMIT)
+        others[~tasks.reached] = _NO_SN
         seen[:, 13:] = others.reshape(rows, -1)
         return self._bounded(seen)
 
 
 class SnView(View):
-    """An SN on an update: itself, recent tasks, and what every EN has acknowledged.
+    """An SN on an update: itself, recent tasks, and what every EN that reaches it has acknowledged.
 
     `carries` is what a status carries: raw numbers are shown on R18's scales, others as they are.
     """
@@ -81,7 +85,7 @@ class SnView(View):
         told = _STATE_NAMES if self._raw else tuple(map(str, range(carries)))
         per_en = tuple(
             f"en{en}_{name}"
-            for en in range(len(site.en))
+            for en in range(site.links.told[0].shape[1])
             for name in (
                 *(f"acknowledged_{n}" for n in told), "age",
                 *(f"link_{n}" for n in _LINK_NAMES),
@@ -105,9 +109,10 @@ class SnView(View):
             [
                 told,
                 self._site.scales.age(nodes.age_ms)[..., None],
-                nodes.down_link_mbps / made.links.down_mbps[:, nodes.sn].T[..., None],
+                nodes.down_link_mbps / self._site.down_mbps(nodes)[..., None],
             ],
             axis=2,
         )
+        others[~nodes.reached] = 0.0
         own = [nodes.sn_state[:, :RAW] / scale, np.stack(recent, axis=1)]
         return self._bounded(np.concatenate([*own, others.reshape(len(nodes), -1)], axis=1))

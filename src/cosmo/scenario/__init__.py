@@ -1,15 +1,15 @@
 """What the world is: immutable, validated scenarios, their presets and files."""
 
 from cosmo.scenario.files import changed, dump, load, preset_names, scenario_from
-from cosmo.scenario.model import Scenario, per_link, per_node
+from cosmo.scenario.links import Links
+from cosmo.scenario.model import Scenario
 
 __all__ = [
+    "Links",
     "Scenario",
     "changed",
     "dump",
     "load",
-    "per_link",
-    "per_node",
     "preset_names",
     "scenario_from",
 ]

@@ -1,12 +1,16 @@
 """What the world is, as immutable, validated data. The numbers live in `presets/*.toml`.
 
-A value of a node may be one number for all nodes of that kind or a list with one number a node; a
-value of a link may be one number or a table with a row an EN and a column an SN.
+A value of a node may be one number for all nodes of that kind or a list with one number a node,
+and `unlike` says in what some of them differ. A value of a link may be one number; a rate may be a
+table with a row an EN and a column an SN; `backhaul.links` says in what some of them differ.
 """
 
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from cosmo.scenario.links import Links, links_between
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[Finite, Field(gt=0)]
@@ -18,6 +22,11 @@ Amount = Annotated[Positive, Field(le=1e15)]  # whole numbers up to here are exa
 PerNode = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 PerNodeCount = Count | Annotated[tuple[Count, ...], Field(min_length=1)]
 PerLink = Positive | Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
+
+Number = Annotated[int, Field(strict=True)]  # of a node, from 0
+Chosen = Number | Annotated[tuple[Number, ...], Field(min_length=1)]  # one of them, or several
+Hops = Annotated[Count, Field(le=100)]
+NodeCount = Annotated[Count, Field(le=100_000)]
 
 Arrivals = Literal["deterministic", "poisson", "bursty", "steps"]
 Engine = Literal["embedded", "ns3"]
@@ -162,35 +171,89 @@ class Mobility(_Part):
         return self
 
 
+class UnlikeNodes(_Part):
+    """Nodes of a kind, by number (-1 is the last), that differ from the others in what is given."""
+
+    at: Chosen
+    slots: Count | None = None
+    cycles_per_ms: Positive | None = None
+    storage_bytes: Positive | None = None
+    queue_capacity: Count | None = None
+
+
 class Nodes(_Part):
     """A kind of node (R9 to R11)."""
 
-    count: Annotated[Count, Field(le=30)]
+    count: NodeCount
     slots: PerNodeCount
     cycles_per_ms: PerNode
     storage_bytes: PerNode
     queue_capacity: PerNodeCount
+    # Where the nodes are, in any unit of length, for `backhaul.reach.nearest`: given one by one, or
+    # spread evenly over a square of side 1.
+    positions: Literal["spread"] | tuple[tuple[Finite, Finite], ...] = "spread"
+    unlike: tuple[UnlikeNodes, ...] = ()
 
     @model_validator(mode="after")
     def _one_value_each(self) -> Self:
-        for name in ("slots", "cycles_per_ms", "storage_bytes", "queue_capacity"):
+        for name in ("slots", "cycles_per_ms", "storage_bytes", "queue_capacity", "positions"):
             value = getattr(self, name)
             if isinstance(value, tuple) and len(value) != self.count:
+                one = '"spread"' if name == "positions" else "one number"
                 raise ValueError(
-                    f"{name} = {list(value)}: must be one number or a list of {self.count}"
+                    f"{name} = {_listed(value)}: must be {one} or a list of {self.count}"
                 )
+        for group in self.unlike:
+            for number in _several(group.at):
+                if not -self.count <= number < self.count:
+                    raise ValueError(
+                        f"unlike.at = {number}: must be from 0 to {self.count - 1}, or from"
+                        f" {-self.count} to -1, counted from the last"
+                    )
         return self
+
+    def each(self, name: str) -> tuple[float, ...]:
+        """The value of a field for every node."""
+        value = getattr(self, name)
+        found = list(value) if isinstance(value, tuple) else [value] * self.count
+        for group in self.unlike:
+            other = getattr(group, name)
+            if other is not None:
+                for number in _several(group.at):
+                    found[number] = other
+        return tuple(found)
+
+
+class Reach(_Part):
+    """Of every EN the so many SNs that are nearest to it, and some that all ENs reach."""
+
+    nearest: Annotated[int, Field(strict=True, ge=0)]
+    also: tuple[Number, ...] = ()  # numbers of SNs (-1 is the last); they do not count as near
+
+
+class UnlikeLinks(_Part):
+    """Links, by the numbers of their ENs and SNs, that differ from the others in what is given."""
+
+    en: Literal["all"] | Chosen = "all"
+    sn: Literal["all"] | Chosen = "all"
+    up_mbps: Positive | None = None
+    down_mbps: Positive | None = None
+    hops: Hops | None = None
+    hop_delay_ms: NotNegative | None = None
 
 
 class Backhaul(_Part):
-    """The links between ENs and SNs (R13)."""
+    """The links between ENs and SNs (R13), and which there are (R30)."""
 
     up_mbps: PerLink
     down_mbps: PerLink
-    hops: Annotated[Count, Field(le=100)]
+    hops: Hops
     hop_delay_ms: NotNegative
     packet_bytes: Positive
     result_bytes: Positive
+    # Which SNs an EN reaches: all, a list of SNs for each EN, or by nearness.
+    reach: Literal["all"] | tuple[tuple[Number, ...], ...] | Reach = "all"
+    links: tuple[UnlikeLinks, ...] = ()
 
 
 class Fading(_Part):
@@ -281,10 +344,10 @@ class Scenario(_Part):
                 len(value) != self.en.count or any(len(row) != self.sn.count for row in value)
             ):
                 raise ValueError(
-                    f"backhaul.{name} = {[list(row) for row in value]}: must be one number or "
-                    "a table of "
+                    f"backhaul.{name} = {_listed(value)}: must be one number or a table of "
                     f"{self.en.count} rows (ENs) and {self.sn.count} columns (SNs)"
                 )
+        _ = self.links  # says what is wrong with reach and links
         return self
 
     @model_validator(mode="after")
@@ -297,6 +360,11 @@ class Scenario(_Part):
             )
         return self
 
+    @cached_property
+    def links(self) -> Links:
+        """All links between ENs and SNs, with what is known of each (R13, R30)."""
+        return links_between(self.en, self.sn, self.backhaul)
+
     def without_load(self) -> dict[str, Any]:
         """All but how many tasks come, and when: what runs that are played together share."""
         load = {"arrivals", "rate", "rates_of_interest", "burst", "steps"}
@@ -308,21 +376,15 @@ class Scenario(_Part):
         return sum(
             slots * rate
             for nodes in (self.en, self.sn)
-            for slots, rate in zip(
-                per_node(nodes.slots, nodes.count),
-                per_node(nodes.cycles_per_ms, nodes.count),
-                strict=True,
-            )
+            for slots, rate in zip(nodes.each("slots"), nodes.each("cycles_per_ms"), strict=True)
         )
 
 
-def per_node(value: float | tuple[float, ...], count: int) -> tuple[float, ...]:
-    """One value for each node of a kind."""
-    return value if isinstance(value, tuple) else (value,) * count
+def _several(numbers: int | tuple[int, ...]) -> tuple[int, ...]:
+    return numbers if isinstance(numbers, tuple) else (numbers,)
 
 
-def per_link(
-    value: float | tuple[tuple[float, ...], ...], ens: int, sns: int
-) -> tuple[tuple[float, ...], ...]:
-    """One value for each EN–SN pair."""
-    return value if isinstance(value, tuple) else ((value,) * sns,) * ens
+def _listed(value: tuple[Any, ...]) -> str:
+    """As TOML would have it, and not longer than a line."""
+    text = str([list(each) if isinstance(each, tuple) else each for each in value])
+    return text if len(text) <= 60 else text[:57] + "..."

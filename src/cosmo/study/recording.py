@@ -39,14 +39,14 @@ class Recorder(Watcher):
     """Collects an episode as plain lists, ready for JSON.
 
     `tasks` by EN decision, `updates` by SN decision. Times are in ms, backlogs in ms of the node's
-    full rate. Of several SNs the first is shown; every task carries its EN.
+    full rate. Of several SNs the first that the EN reaches is shown; every task carries its EN.
     """
 
     def __init__(self, scenario: Scenario, carries: int) -> None:
         self._scenario, self._carries = scenario, carries
         site = site_of(scenario)
-        self._en_speed, self._sn_speed = site.en.full_rate[0], site.sn.full_rate[0]
-        self._idle = site.sn.idle_state[0]
+        self._en_speed, self._sn_speed = site.en.full_rate, site.sn.full_rate
+        self._idle = site.sn.idle_state
         self._raw = carries == RAW  # unless the updater that is there makes numbers of its own
         self._tasks: dict[str, list[Any]] = {name: [] for name in _TASK_COLUMNS}
         self._updates: dict[str, list[Any]] = {
@@ -75,7 +75,7 @@ class Recorder(Watcher):
         for row in range(len(nodes)):
             self._updates["time"].append(_rounded(nodes.time_ms[row]))
             self._updates["sn"].append(int(nodes.sn[row]))
-            self._updates["send"].append(bool(send[row]))
+            self._updates["send"].append(bool(send[row].any()))
             self._updates["interval"].append(_rounded(interval_ms[row]))
 
     def note_task(
@@ -92,10 +92,10 @@ class Recorder(Watcher):
             "deadline": seen.slack_ms[0],
             "feasible": truth.feasible[0].astype(int).tolist(),
             "delays": _all_rounded(truth.delay_ms[0]),
-            "true": truth.sn_state[0, 0, WORK] / self._sn_speed,
+            "true": truth.sn_state[0, 0, WORK] / self._sn_speed[seen.sn[0, 0]],
             "idle_true": truth.sn_state[0, 0, IDLE],
             "age": seen.age_ms[0, 0],
-            "en_backlog": seen.en_state[0, WORK] / self._en_speed,
+            "en_backlog": seen.en_state[0, WORK] / self._en_speed[seen.en[0]],
             "en_requests": seen.en_state[0, REQUESTS],
             "sn_requests": truth.sn_state[0, 0, REQUESTS],
             "local_wait": seen.local_wait_ms[0],
@@ -108,10 +108,10 @@ class Recorder(Watcher):
     def _believed(self, seen: DispatchObservation) -> dict[str, Any]:
         """What the first SN has told: a backlog if the status is raw, else the numbers alone."""
         raw, heard = self._raw, bool(seen.heard[0, 0])
-        told = seen.status[0, 0]
-        state = told if heard else self._idle
+        told, sn = seen.status[0, 0], seen.sn[0, 0]
+        state = told if heard else self._idle[sn]
         return {
-            "believed": state[WORK] / self._sn_speed if raw else None,
+            "believed": state[WORK] / self._sn_speed[sn] if raw else None,
             "idle_believed": state[IDLE] if raw else None,
             "storage_believed": state[STORAGE] if raw else None,
             "semantic": None if raw or not heard else _all_rounded(told),
@@ -126,7 +126,7 @@ class Recorder(Watcher):
         return {
             "window_ms": outcome.episode.window_ms,
             "warmup_ms": self._scenario.episode.warmup_ms,
-            "sns": self._scenario.sn.count,
+            "sns": self._scenario.links.most_sns,
             "status": self._carries > NOTHING,
             "tasks": tasks,
             "updates": self._updates,

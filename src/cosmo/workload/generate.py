@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node.units import BYTES_PER_MS, transfer_ms
-from cosmo.scenario import Scenario, per_link, per_node
+from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
 from cosmo.workload.arrivals import arrival_times, modulated
 from cosmo.workload.table import BackgroundTasks, Episode, Tasks
@@ -53,34 +53,25 @@ def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Epis
 
 def idle_delay_ms(scenario: Scenario, en: int, input_bytes: Floats, cycles: Floats) -> Floats:
     """R3: the shorter of the two paths (the shortest of all) on an idle system."""
-    access, backhaul, sn = scenario.access, scenario.backhaul, scenario.sn
+    access, links = scenario.access, scenario.links
     uplink = access.overhead_ms + input_bytes / (access.rate_mbps * BYTES_PER_MS)
-    best = uplink + cycles / per_node(scenario.en.cycles_per_ms, scenario.en.count)[en]
-    shape = scenario.en.count, sn.count
-    for up, down, speed in zip(
-        per_link(backhaul.up_mbps, *shape)[en],
-        per_link(backhaul.down_mbps, *shape)[en],
-        per_node(sn.cycles_per_ms, sn.count),
-        strict=True,
-    ):
-        there = _transfer_ms(scenario, input_bytes, up)
-        back = _transfer_ms(scenario, np.float64(backhaul.result_bytes), down)
-        best = np.minimum(best, uplink + there + cycles / speed + back)
+    best = uplink + cycles / scenario.en.each("cycles_per_ms")[en]
+    speeds = scenario.sn.each("cycles_per_ms")
+    result_bytes = np.float64(scenario.backhaul.result_bytes)
+    for link in range(links.first[en], links.first[en + 1]):
+        there = _transfer_ms(scenario, input_bytes, link, links.up_mbps[link])
+        back = _transfer_ms(scenario, result_bytes, link, links.down_mbps[link])
+        best = np.minimum(best, uplink + there + cycles / speeds[links.sn[link]] + back)
     return best
 
 
-def _transfer_ms(scenario: Scenario, size: Floats | np.float64, mbps: float) -> Floats:
+def _transfer_ms(
+    scenario: Scenario, size: Floats | np.float64, link: int, mbps: np.float64
+) -> Floats:
     """R13 on an idle link."""
-    backhaul = scenario.backhaul
-    return np.asarray(
-        transfer_ms(
-            size,
-            mbps * BYTES_PER_MS,
-            backhaul.hops,
-            backhaul.hop_delay_ms,
-            backhaul.packet_bytes,
-        )
-    )
+    links, packet_bytes = scenario.links, scenario.backhaul.packet_bytes
+    hops, delay_ms = links.hops[link], links.hop_delay_ms[link]
+    return np.asarray(transfer_ms(size, mbps * BYTES_PER_MS, hops, delay_ms, packet_bytes))
 
 
 def _cell(scenario: Scenario, seed: int, number: int, en: int) -> tuple[NDArray[np.generic], ...]:
@@ -145,7 +136,7 @@ def _network_seed(seed: int, number: int) -> int:
 
 def _rate_factor(scenario: Scenario, seed: int, number: int) -> Floats:
     fading = scenario.fading
-    shape = 2, scenario.en.count, scenario.sn.count
+    shape = 2, len(scenario.links)
     if fading.factors == (1.0, 1.0):
         return np.empty((*shape, 0))
     steps = math.ceil(scenario.episode.window_ms / fading.period_ms)

@@ -43,7 +43,7 @@ class Episode:
 
     tasks: Tasks
     background: BackgroundTasks
-    rate_factor: Floats  # [up and down, EN, SN, step]; no steps if the rates are constant
+    rate_factor: Floats  # [up and down, link, step]; no steps if the rates are constant
     window_ms: float
     message_seed: int  # of the generator of losses and jitter (64 bits)
     network_seed: int  # of a packet-level network (63 bits)

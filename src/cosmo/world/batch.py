@@ -7,17 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosmo.node import DispatchObservation, Feedback, UpdateObservation
+from cosmo.node import DispatchObservation, Feedback, ResultObservation, UpdateObservation
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import kernel, layout
-from cosmo.world.check import check_episode
+from cosmo.world.check import check_episode, check_size
 from cosmo.world.outcome import Outcome
 from cosmo.world.records import (
     EN_ROWS,
     EN_TURN,
     FEEDBACK_ROWS,
     HOLDING,
+    RIDE_ROWS,
     RUNNING,
     SETTLED_ROWS,
     SN_ROWS,
@@ -30,10 +31,13 @@ from cosmo.world.truth import Settled, Truth
 
 @dataclass(slots=True)
 class Decisions:
-    """Who must decide now: ENs on a task each, SNs on an update each; nobody once all is over."""
+    """Who must decide now: ENs on a task each, SNs on an update each, or on a status that may ride
+    on a result; nobody once all is over.
+    """
 
     dispatch: DispatchObservation
     update: UpdateObservation
+    result: ResultObservation  # results that a status may ride on, if `rides` was asked for
     feedback: Feedback  # what ENs have heard of their tasks since the last turn
     over: bool
 
@@ -42,7 +46,8 @@ class Batch(ABC):
     """Independent worlds of one scenario, one for each episode, in lockstep by decisions.
 
     `status_dimensions` says how many numbers a status message carries; with 0 nobody sends any and
-    SNs are never asked. Two batches share nothing.
+    SNs are never asked. With `rides`, SNs are also asked before each result leaves (R31). Two
+    batches share nothing.
     """
 
     def __init__(
@@ -51,18 +56,22 @@ class Batch(ABC):
         episodes: Sequence[Episode],
         status_dimensions: int = 0,
         outside: bool = False,
+        rides: bool = False,
     ) -> None:
         if not episodes:
             raise ValueError("a batch needs at least one episode")
         if len({episode.window_ms for episode in episodes}) > 1:
             raise ValueError("all episodes of a batch must have the same window")
+        check_size(scenario)
         for each in episodes:
             check_episode(scenario, each)
         self.scenario = scenario
         self.episodes = tuple(episodes)
         self._dimensions = status_dimensions
         window_ms = episodes[0].window_ms
-        self._constants = layout.constants(scenario, window_ms, status_dimensions, outside)
+        self._constants = layout.constants(
+            scenario, window_ms, status_dimensions, outside, rides and status_dimensions > 0
+        )
         self._turn = layout.blank_turn(self._constants, len(episodes))
 
     def __len__(self) -> int:
@@ -87,6 +96,7 @@ class Batch(ABC):
         turn.action[: turn.counts[EN_ROWS]] = -1
         turn.interval[: turn.counts[SN_ROWS]] = np.nan
         turn.numbers[: turn.counts[SN_ROWS]] = np.nan
+        turn.ride[: turn.counts[RIDE_ROWS]] = False
         return turn
 
     def restart(self, world: int, episode: Episode) -> None:
@@ -107,20 +117,30 @@ class Batch(ABC):
         send: ArrayLike | None = None,
         interval_ms: ArrayLike | None = None,
         numbers: ArrayLike | None = None,
+        ride: ArrayLike | None = None,
+        ride_numbers: ArrayLike | None = None,
     ) -> None:
         """Answer the pending decisions, row by row; they take effect with the next `advance()`.
 
-        `numbers` [row, d] are what a status carries, and count where one is sent.
+        `send` is [row], to all ENs that the SN knows or none, or [row, k], to these (R31); columns
+        without an EN do not count. `numbers` [row, d] are what a status carries, and count where
+        one is sent. `ride` and `ride_numbers` likewise for results; none rides by default.
         """
         ens, sns = self._turn.counts[EN_ROWS], self._turn.counts[SN_ROWS]
+        results = self._turn.counts[RIDE_ROWS]
         if action is not None:
             self._turn.action[:ens] = action
         if send is not None:
-            self._turn.send[:sns] = send
+            told = np.asarray(send)
+            self._turn.send[:sns] = told[:, None] if told.ndim == 1 else told
         if interval_ms is not None:
             self._turn.interval[:sns] = interval_ms
         if numbers is not None:
             self._turn.numbers[:sns] = numbers
+        if ride is not None:
+            self._turn.ride[:results] = ride
+        if ride_numbers is not None:
+            self._turn.ride_numbers[:results] = ride_numbers
 
     def truth(self) -> Truth:
         """The true state behind the pending EN decisions, in their rows; not for policies (R15)."""
@@ -176,7 +196,8 @@ class Batch(ABC):
         """Answers were bad; nothing has been carried out."""
         if error == kernel.BAD_ACTION:
             raise ValueError(
-                f"actions must be whole numbers from 0 to {self.scenario.sn.count + 1}"
+                f"actions must be whole numbers from 0 to {self.scenario.links.most_sns + 1}, and"
+                " no SN that the EN does not reach"
             )
         if error == kernel.BAD_INTERVAL:
             raise ValueError("intervals must be greater than 0 ms")
@@ -204,6 +225,7 @@ class Batch(ABC):
             en_state=task["en_state"],
             local_wait_ms=task["local_wait_ms"],
             local_room=task["local_room"],
+            sn=turn.reached[:ens],
             status=turn.status[:ens],
             status_ms=turn.status_source[:ens],
             up_link_mbps=turn.up_link[:ens],
@@ -214,6 +236,7 @@ class Batch(ABC):
             sn=status["sn"],
             time_ms=status["time_ms"],
             sn_state=status["sn_state"],
+            en=turn.told[:sns],
             acknowledged=turn.acknowledged[:sns],
             acknowledged_ms=turn.acknowledged_source[:sns],
             recent_delay_ms=status["recent_delay_ms"],
@@ -221,9 +244,21 @@ class Batch(ABC):
             recent_failure=status["recent_failure"],
             down_link_mbps=turn.down_link[:sns],
         )
+        results = turn.counts[RIDE_ROWS]
+        leaving = turn.result[:results]
+        result = ResultObservation(
+            world=leaving["world"],
+            sn=leaving["sn"],
+            en=leaving["en"],
+            time_ms=leaving["time_ms"],
+            sn_state=leaving["sn_state"],
+            acknowledged=turn.result_acknowledged[:results],
+            acknowledged_ms=leaving["acknowledged_source"],
+        )
         return Decisions(
             dispatch=dispatch,
             update=update,
+            result=result,
             feedback=Feedback(
                 world=told["world"],
                 en=told["en"],

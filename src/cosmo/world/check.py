@@ -5,6 +5,16 @@ import numpy as np
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
+from cosmo.world.records import MOST_ACTIONS
+
+
+def check_size(scenario: Scenario) -> None:
+    """Refuse a scenario with more actions at an EN than the task table can hold."""
+    most = MOST_ACTIONS - 1
+    if scenario.links.most_sns > most:
+        raise InputError(
+            f"backhaul.reach: an EN reaches {scenario.links.most_sns} SNs, must be at most {most}"
+        )
 
 
 def check_episode(scenario: Scenario, episode: Episode) -> None:
@@ -39,7 +49,7 @@ def check_episode(scenario: Scenario, episode: Episode) -> None:
     ):
         if not ((amounts > 0) & np.isfinite(amounts)).all():
             raise InputError(f"{name}: must be finite and greater than 0")
-    links = (2, scenario.en.count, scenario.sn.count)
+    links = (2, len(scenario.links))
     steps = episode.rate_factor.shape[-1]
     fades = scenario.fading.factors != (1.0, 1.0)
     if episode.rate_factor.shape[:-1] != links or (steps > 0) != fades:

@@ -48,7 +48,7 @@ def local_route(constants, state, w, task, now):
 
 
 @compiled
-def offload_route(constants, state, w, task, sn, now):
+def offload_route(constants, state, w, task, link, now):
     """If the task were offloaded: its delay from generation, and whether the SN has room for it
     and for the tasks that are on their way ahead of it.
 
@@ -57,14 +57,16 @@ def offload_route(constants, state, w, task, sn, now):
     """
     fixed = constants.settings[0]
     item = state.tasks[task]
+    sn = constants.link_sn[link]
     node = fixed.ens + sn
-    link = item.node * fixed.sns + sn
     backlog = state.links[w, link]
     rate = rate_at(constants, state, w, link, UP, now)
-    arrival = arrival_after_start(constants, item.input_bytes, max(now, backlog.up_free), rate)
+    arrival = arrival_after_start(
+        constants, link, item.input_bytes, max(now, backlog.up_free), rate
+    )
     service = item.cycles / constants.node_rate[node]
     down = rate_at(constants, state, w, link, DOWN, now)
-    result = arrival_after_start(constants, fixed.result_bytes, 0.0, down)
+    result = arrival_after_start(constants, link, fixed.result_bytes, 0.0, down)
     idle_delay = arrival + service + result - item.generated
     if idle_delay > item.deadline:
         return idle_delay, False
@@ -86,16 +88,21 @@ def offload_route(constants, state, w, task, sn, now):
 
 @compiled
 def foresee(constants, state, w, task, now, estimate, feasible):
-    """Fill the estimates and the feasibility of all routes; returns the latter as a bit mask."""
-    deadline = state.tasks[task].deadline
-    mask = np.uint32(0)
-    for route in range(1 + constants.settings[0].sns):
+    """Fill the estimates and the feasibility of all routes; returns whether there is a feasible
+    one. Routes to SNs that the EN does not reach never end.
+    """
+    deadline, en = state.tasks[task].deadline, state.tasks[task].node
+    first, end = constants.first_link[en], constants.first_link[en + 1]
+    some = False
+    for route in range(1 + end - first):
         if route == 0:
             delay, fits = local_route(constants, state, w, task, now)
         else:
-            delay, fits = offload_route(constants, state, w, task, route - 1, now)
+            delay, fits = offload_route(constants, state, w, task, first + route - 1, now)
         estimate[route] = delay
         feasible[route] = fits and delay <= deadline
-        if feasible[route]:
-            mask |= np.uint32(1 << route)
-    return mask
+        some = some or feasible[route]
+    for route in range(1 + end - first, estimate.size):
+        estimate[route] = np.inf
+        feasible[route] = False
+    return some

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from cosmo import node
+from cosmo.node import NOBODY
 from cosmo.node.feedback import DONE, GIVEN_UP, REFUSED
 from cosmo.world.access import request_channel
 from cosmo.world.compiled import compiled, entry_point, fingerprint_of
@@ -35,6 +36,7 @@ from cosmo.world.links import (
 from cosmo.world.nodes import admit, complete
 from cosmo.world.outside import give_up, must_wait, receive
 from cosmo.world.records import (
+    ANY_FEASIBLE,
     EN_ROWS,
     EN_TURN,
     ERROR,
@@ -44,19 +46,25 @@ from cosmo.world.records import (
     HOLDING,
     NEEDS_ROOM,
     NETWORK,
+    NO_TASK,
     OVER,
+    REFUSED_THERE,
+    RIDDEN,
+    RIDE_ROWS,
+    RIDE_TURN,
     RUNNING,
     SETTLED_ROWS,
     SN_ROWS,
     SN_TURN,
     STALLED,
     TN,
+    TOOK_FEASIBLE,
     TP,
     UNFINISHED,
 )
 from cosmo.world.service import IN_TIME, LATE, TURNED_AWAY, judge
-from cosmo.world.sight import show_status, show_task
-from cosmo.world.status import receive_ack, receive_status, send_status
+from cosmo.world.sight import show_result, show_status, show_task
+from cosmo.world.status import receive_ack, receive_status, ride_status, send_status
 
 BAD_ACTION, BAD_INTERVAL, BAD_NUMBERS = 1, 2, 3
 
@@ -104,56 +112,73 @@ def _done(state, turn, w, task, now):
 @compiled
 def _refuse(state, turn, w, task, now):
     """R10: a false positive at this moment."""
-    state.tasks[task].refused = True
+    state.tasks[task].marks |= REFUSED_THERE
     _settle(state, turn, w, task, FP, now)
+
+
+@compiled
+def _link_of(constants, state, task):
+    """The link of an offloaded task: action k is the k-th SN that its EN reaches."""
+    item = state.tasks[task]
+    return constants.first_link[item.node] + item.action - 1
 
 
 @compiled
 def _answer_en(constants, state, w, task, message_bytes, what, now):
     """An SN sends the result of a task, or a notice that it was refused (R27), to its EN."""
-    item = state.tasks[task]
-    link = np.int64(item.node) * constants.settings[0].sns + item.action - 1
+    link = _link_of(constants, state, task)
     arrival = transmit(constants, state, w, link, DOWN, message_bytes, now)
     deliver_later(constants, state, w, link, DOWN, message_bytes, arrival, what, task)
 
 
 @compiled
 def _act(constants, state, turn, w, task, action, now):
-    """Carry out an EN decision: local, offload to SN 1..S, or reject."""
-    sns = constants.settings[0].sns
+    """Carry out an EN decision: local, offload to the SN of a link, or reject."""
     item = state.tasks[task]
     item.action = action
     item.decided = now
+    if action <= constants.settings[0].most_sns and state.foreseen[w, action]:
+        item.marks |= TOOK_FEASIBLE
     if action == 0:
         if not admit(constants, state, w, np.int64(item.node), task, now):
             _refuse(state, turn, w, task, now)
             _tell(state, turn, w, task, REFUSED, False, now)
-    elif action <= sns:
-        link = np.int64(item.node) * sns + action - 1
+    elif action <= constants.settings[0].most_sns:
+        link = _link_of(constants, state, task)
         size = item.input_bytes
         arrival = transmit(constants, state, w, link, UP, size, now)
-        join_flight(state, w, action - 1, task, arrival)
+        join_flight(state, w, constants.link_sn[link], task, arrival)
         deliver_later(constants, state, w, link, UP, size, arrival, TASK_AT_SN, task)
     else:
-        _settle(state, turn, w, task, FN if item.feasible != 0 else TN, now)
+        _settle(state, turn, w, task, FN if item.marks & ANY_FEASIBLE else TN, now)
         _tell(state, turn, w, task, GIVEN_UP, False, now)
 
 
 @compiled
-def _finish_at_sn(constants, state, w, task, now):
-    """The result sets out; the SN judges whether it will have been in time (R29)."""
+def _send_result(constants, state, turn, w, task, ride, row, now):
+    """The result sets out, perhaps with a status (R31); the SN judges whether it will have been in
+    time (R29).
+    """
     fixed = constants.settings[0]
     item = state.tasks[task]
-    link = np.int64(item.node) * fixed.sns + item.action - 1
+    link = _link_of(constants, state, task)
+    size = fixed.result_bytes
+    if ride:
+        size += fixed.ride_bytes
+        item.next = ride_status(constants, state, turn, w, link, row, now)
+        item.marks |= RIDDEN
     rate = rate_at(constants, state, w, link, DOWN, now)
-    delay = arrival_after_start(constants, fixed.result_bytes, now, rate) - item.generated
-    judge(state, w, task, IN_TIME if delay <= item.deadline else LATE, delay, now)
-    _answer_en(constants, state, w, task, fixed.result_bytes, RESULT_AT_EN, now)
+    delay = arrival_after_start(constants, link, size, now, rate) - item.generated
+    fate = IN_TIME if delay <= item.deadline else LATE
+    judge(state, w, constants.link_sn[link], task, fate, delay, now)
+    _answer_en(constants, state, w, task, size, RESULT_AT_EN, now)
 
 
 @compiled
 def _handle(constants, state, turn, w, what, subject, now):
-    """All events but the two kinds of decision."""
+    """All events but the two kinds of decision. Returns the task whose result is about to leave, if
+    the SN has to be asked whether a status rides on it, else NO_TASK.
+    """
     fixed = constants.settings[0]
     if what == FINISH:
         node = constants.slot_node[subject]
@@ -162,17 +187,21 @@ def _handle(constants, state, turn, w, what, subject, now):
             state.tasks[task].clock = now  # background work is done when it is done
         elif node < fixed.ens:
             _done(state, turn, w, task, now)
+        elif fixed.rides:
+            return task
         else:
-            _finish_at_sn(constants, state, w, task, now)
+            _send_result(constants, state, turn, w, task, False, 0, now)
     elif what == TASK_AT_SN:
-        sn = np.int64(state.tasks[subject].action) - 1
+        sn = constants.link_sn[_link_of(constants, state, subject)]
         leave_flight(state, w, sn, subject)
         if not admit(constants, state, w, fixed.ens + sn, subject, now):
             _refuse(state, turn, w, subject, now)
-            judge(state, w, subject, TURNED_AWAY, 0.0, now)
+            judge(state, w, sn, subject, TURNED_AWAY, 0.0, now)
             _answer_en(constants, state, w, subject, fixed.notice_bytes, NOTICE_AT_EN, now)
     elif what == RESULT_AT_EN:
         _done(state, turn, w, subject, now)
+        if state.tasks[subject].marks & RIDDEN:
+            receive_status(constants, state, w, np.int64(state.tasks[subject].next), now)
     elif what == NOTICE_AT_EN:
         _tell(state, turn, w, subject, REFUSED, False, now)
     elif what == STATUS_AT_EN:
@@ -181,23 +210,45 @@ def _handle(constants, state, turn, w, what, subject, now):
         receive_ack(constants, state, w, subject)
     elif what == CHANNEL_REQUEST:
         request_channel(constants, state, w, subject, now)
+    return NO_TASK
 
 
 @compiled
-def fault(turn, sns, holding):
+def _anyone(told):
+    for each in told:  # noqa: SIM110 (generators cannot be compiled)
+        if each:
+            return True
+    return False
+
+
+@compiled
+def _all_finite(numbers):
+    for number in numbers:  # noqa: SIM110
+        if not math.isfinite(number):
+            return False
+    return True
+
+
+@compiled
+def fault(constants, turn, holding):
     """What is wrong with the answers, before any of them is carried out; 0 if nothing."""
     if holding != EN_TURN:
+        reject = constants.settings[0].most_sns + 1
         for row in range(turn.counts[EN_ROWS]):
-            if turn.action[row] < 0 or turn.action[row] > sns + 1:
+            action = turn.action[row]
+            if action < 0 or action > reject:
+                return BAD_ACTION
+            if 0 < action < reject and turn.reached[row, action - 1] == NOBODY:
                 return BAD_ACTION
     if holding != SN_TURN:
         for row in range(turn.counts[SN_ROWS]):
             if not turn.interval[row] > 0.0:
                 return BAD_INTERVAL
-            if turn.send[row]:
-                for k in range(turn.numbers.shape[1]):
-                    if not math.isfinite(turn.numbers[row, k]):
-                        return BAD_NUMBERS
+            if _anyone(turn.send[row]) and not _all_finite(turn.numbers[row]):
+                return BAD_NUMBERS
+    for row in range(turn.counts[RIDE_ROWS]):
+        if turn.ride[row] and not _all_finite(turn.ride_numbers[row]):
+            return BAD_NUMBERS
     return 0
 
 
@@ -212,10 +263,12 @@ def _answer(constants, state, turn, w):
     elif world.waits_for == SN_TURN:
         interval = turn.interval[world.row]
         world.update_decisions += 1
-        if turn.send[world.row]:
-            send_status(constants, state, turn, w, np.int64(world.subject), world.row, world.now)
+        send_status(constants, state, turn, w, np.int64(world.subject), world.row, world.now)
         if world.now + interval <= fixed.window:  # R21: also on the very end
             push(state, w, world.now + interval, SN_DECISION, world.subject)
+    elif world.waits_for == RIDE_TURN:
+        task, ride = np.int64(world.subject), turn.ride[world.row]
+        _send_result(constants, state, turn, w, task, ride, world.row, world.now)
     world.waits_for = RUNNING
 
 
@@ -223,16 +276,17 @@ def _answer(constants, state, turn, w):
 def _run(constants, state, turn, w):
     """Events in order, until the world needs a decision, more room, the network, or is over."""
     fixed = constants.settings[0]
-    ens = fixed.ens
+    told = fixed.most_ens
     world = state.worlds[w]
-    # An event or an answer adds at most ens + 1 events, settles at most one task and tells of at
-    # most one; answers of other worlds may be still to come in this turn.
-    room = state.events.shape[1] - 2 * (ens + 4)
+    # An event or an answer adds at most one event for each EN that an SN tells and one more,
+    # settles at most one task and tells of at most one; answers of other worlds may be still to
+    # come in this turn.
+    room = state.events.shape[1] - 2 * (told + 4)
     told_room = turn.settled.size - state.worlds.size - 2
     while True:
         if (
             world.events > room
-            or world.free_messages < ens
+            or world.free_messages < told
             or turn.counts[SETTLED_ROWS] > told_room
             or turn.counts[FEEDBACK_ROWS] > told_room
         ):
@@ -264,7 +318,13 @@ def _run(constants, state, turn, w):
                 turn.counts[SN_ROWS] += 1
                 show_status(constants, state, turn, w, np.int64(subject), now, world.row)
                 return
-            _handle(constants, state, turn, w, what, np.int64(subject), now)
+            task = _handle(constants, state, turn, w, what, np.int64(subject), now)
+            if task != NO_TASK:
+                world.waits_for, world.subject = RIDE_TURN, task
+                world.row = turn.counts[RIDE_ROWS]
+                turn.counts[RIDE_ROWS] += 1
+                show_result(constants, state, turn, w, np.int64(task), now, world.row)
+                return
         elif own < world.end_task and own_time <= other_time:
             world.next_task += 1
             world.now = own_time
@@ -297,13 +357,14 @@ def _entry_points(fingerprint):
         resume, holding = turn.counts[STALLED] > 0, turn.counts[HOLDING]
         turn.counts[STALLED] = 0
         if not resume:
-            turn.counts[ERROR] = fault(turn, constants.settings[0].sns, holding)
+            turn.counts[ERROR] = fault(constants, turn, holding)
             if turn.counts[ERROR] != 0:
                 return
             if holding != EN_TURN:
                 turn.counts[EN_ROWS] = 0
             if holding != SN_TURN:
                 turn.counts[SN_ROWS] = 0
+            turn.counts[RIDE_ROWS] = 0
             if holding == RUNNING:
                 turn.counts[SETTLED_ROWS] = 0
                 turn.counts[FEEDBACK_ROWS] = 0

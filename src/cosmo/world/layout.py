@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cosmo.node import NOBODY
 from cosmo.node.state import STATE_FIELDS
 from cosmo.node.units import BYTES_PER_MS
 from cosmo.scenario import Scenario
@@ -22,6 +23,7 @@ from cosmo.world.records import (
     NO_TASK,
     NODE,
     POST,
+    RESULT_ROW,
     RUNNING,
     SERVICE,
     SETTINGS,
@@ -48,10 +50,16 @@ _FRAME = 2.0  # PPP, which a link adds to it
 
 
 def constants(
-    scenario: Scenario, window_ms: float, status_dimensions: int, outside: bool = False
+    scenario: Scenario,
+    window_ms: float,
+    status_dimensions: int,
+    outside: bool = False,
+    rides: bool = False,
 ) -> Constants:
-    """What the kernel needs to know of a scenario; `outside` if the network is not ours."""
-    backhaul, site = scenario.backhaul, site_of(scenario)
+    """What the kernel needs to know of a scenario; `outside` if the network is not ours, `rides` if
+    SNs are asked whether a status rides on a result.
+    """
+    backhaul, links, site = scenario.backhaul, scenario.links, site_of(scenario)
     en, sn = site.en, site.sn
     fixed = np.zeros(1, SETTINGS)
     fixed["window"] = window_ms
@@ -62,7 +70,6 @@ def constants(
     fixed["contention"] = scenario.access.contention_ms
     fixed["throughput_weight"] = scenario.access.throughput_weight
     fixed["residual_cap"] = scenario.mobility.residual_cap_ms
-    fixed["hop_delay"] = backhaul.hop_delay_ms
     fixed["packet_bytes"] = backhaul.packet_bytes - (_HEADERS if outside else 0.0)
     fixed["framing"] = _HEADERS + _FRAME if outside else 0.0
     fixed["outside"] = outside
@@ -70,6 +77,8 @@ def constants(
     fixed["status_bytes"] = (
         scenario.status.header_bytes + scenario.status.bytes_per_dimension * status_dimensions
     )
+    fixed["ride_bytes"] = scenario.status.bytes_per_dimension * status_dimensions
+    fixed["rides"] = rides
     fixed["ack_bytes"] = scenario.status.ack_bytes
     fixed["notice_bytes"] = scenario.status.notice_bytes
     fixed["dimensions"] = status_dimensions
@@ -80,9 +89,10 @@ def constants(
     fixed["history"] = scenario.observation.history_ms
     constant = scenario.fading.factors == (1.0, 1.0)
     fixed["rate_period"] = 0.0 if constant else scenario.fading.period_ms
-    fixed["hops"] = backhaul.hops
     fixed["ens"] = len(en)
     fixed["sns"] = len(sn)
+    fixed["most_sns"] = links.most_sns
+    fixed["most_ens"] = links.most_ens
     fixed["ues"] = len(scenario.mobility.distances_m)
     slots = np.concatenate([en.slots, sn.slots])
     of_ue = walks(scenario.mobility)
@@ -94,8 +104,15 @@ def constants(
         node_queue=np.concatenate([en.queue_capacity, sn.queue_capacity]),
         first_slot=np.concatenate([[0], np.cumsum(slots)]).astype(np.int64),
         slot_node=np.repeat(np.arange(len(slots)), slots),
-        up_rate=site.links.up_mbps * BYTES_PER_MS,
-        down_rate=site.links.down_mbps * BYTES_PER_MS,
+        first_link=links.first,
+        link_en=links.en,
+        link_sn=links.sn,
+        first_told=links.by_sn[0],
+        told_link=links.by_sn[1],
+        up_rate=links.up_mbps * BYTES_PER_MS,
+        down_rate=links.down_mbps * BYTES_PER_MS,
+        hops=links.hops,
+        hop_delay=links.hop_delay_ms,
         sn_idle=sn.idle_state,
         state_scale=np.concatenate([site.state_scale(en), site.state_scale(sn)]),
         ue_enter=of_ue.enter,
@@ -108,7 +125,8 @@ def constants(
 def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) -> State:
     """Every world at time 0, before its first event."""
     ens, sns = int(fixed.settings["ens"][0]), int(fixed.settings["sns"][0])
-    ues, count = int(fixed.settings["ues"][0]), len(episodes)
+    ues, count, links = int(fixed.settings["ues"][0]), len(episodes), len(fixed.link_sn)
+    most_told = int(fixed.settings["most_ens"][0])
     dimensions = int(fixed.settings["dimensions"][0])
     own = np.array([len(episode.tasks) for episode in episodes])
     other = np.array([len(episode.background) for episode in episodes])
@@ -134,23 +152,25 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
     services = np.zeros((count, sns), SERVICE)
     for name in ("flight_head", "flight_tail", "recent_head", "recent_tail"):
         services[name] = NO_TASK
-    caches = np.zeros((count, ens * sns), CACHE)
+    caches = np.zeros((count, links), CACHE)
     caches["source"] = caches["acknowledged"] = np.nan
-    caches["snapshot"] = np.tile(fixed.sn_idle, (ens, 1))  # errors count from an idle SN (R14)
+    caches["snapshot"] = fixed.sn_idle[fixed.link_sn]  # errors count from an idle SN (R14)
 
     events = np.zeros((count, _FIRST_EVENTS + 4 * (ens + sns)), EVENT)
-    if updates:  # R21: each SN decides first at time 0
-        events["what"][:, :sns] = SN_DECISION
-        events["subject"][:, :sns] = np.arange(sns)
-        events["order"][:, :sns] = (KIND[SN_DECISION] << KIND_SHIFT) + np.arange(sns)
-        worlds["events"] = worlds["sequence"] = sns
+    if updates:  # R21: each SN decides first at time 0, if there is anybody to tell
+        asked = np.flatnonzero(np.diff(fixed.first_told))
+        events["what"][:, : len(asked)] = SN_DECISION
+        events["subject"][:, : len(asked)] = asked
+        order = (KIND[SN_DECISION] << KIND_SHIFT) + np.arange(len(asked))
+        events["order"][:, : len(asked)] = order
+        worlds["events"] = worlds["sequence"] = len(asked)
     messages, carried = with_more_messages(
         worlds,
         np.zeros((count, 0), MESSAGE),
         np.zeros((count, 0, dimensions)),
-        max(_FIRST_MESSAGES, 2 * ens),
+        max(_FIRST_MESSAGES, 2 * most_told),
     )
-    posts = ens + 2 if fixed.settings["outside"][0] else 0
+    posts = most_told + 2 if fixed.settings["outside"][0] else 0
     factors = np.stack([episode.rate_factor for episode in episodes])
     return State(
         worlds=worlds,
@@ -161,15 +181,16 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         slots=slots,
         channel_free=np.zeros((count, ens)),
         ues=np.zeros((count, ens * ues), UE),
-        links=np.zeros((count, ens * sns), LINK),
+        links=np.zeros((count, links), LINK),
         services=services,
         caches=caches,
-        cached=np.zeros((count, ens * sns, dimensions)),
-        acknowledged=np.zeros((count, ens * sns, dimensions)),
+        cached=np.zeros((count, links, dimensions)),
+        acknowledged=np.zeros((count, links, dimensions)),
         messages=messages,
         carried=carried,
         posts=np.zeros((count, posts), POST),
-        rate_factor=factors.reshape(count, 2 * ens * sns, factors.shape[-1]),
+        foreseen=np.zeros((count, 1 + int(fixed.settings["most_sns"][0])), np.bool_),
+        rate_factor=factors.reshape(count, 2 * links, factors.shape[-1]),
         scratch=np.zeros(int(fixed.node_slots.max())),
     )
 
@@ -247,11 +268,13 @@ def with_more_messages(
 
 def blank_turn(fixed: Constants, count: int) -> Turn:
     """Room for one decision of every world."""
-    ens, sns = int(fixed.settings["ens"][0]), int(fixed.settings["sns"][0])
+    # Columns: the SNs that an EN reaches at most, and the ENs that an SN may tell.
+    sns, ens = int(fixed.settings["most_sns"][0]), int(fixed.settings["most_ens"][0])
     dimensions, told = int(fixed.settings["dimensions"][0]), 4 * count + 64
     return Turn(
         counts=np.zeros(COUNTS, np.int64),
         dispatch=np.zeros(count, DISPATCH_ROW),
+        reached=np.full((count, sns), NOBODY, np.int64),
         status=np.zeros((count, sns, dimensions)),
         status_source=np.zeros((count, sns)),
         up_link=np.zeros((count, sns, 3)),
@@ -260,13 +283,18 @@ def blank_turn(fixed: Constants, count: int) -> Turn:
         feasible=np.zeros((count, 1 + sns), np.bool_),
         true_state=np.zeros((count, sns, STATE_FIELDS)),
         update=np.zeros(count, UPDATE_ROW),
+        told=np.full((count, ens), NOBODY, np.int64),
         acknowledged=np.zeros((count, ens, dimensions)),
         acknowledged_source=np.zeros((count, ens)),
         down_link=np.zeros((count, ens, 3)),
+        result=np.zeros(count, RESULT_ROW),
+        result_acknowledged=np.zeros((count, dimensions)),
         action=np.zeros(count, np.int64),
-        send=np.zeros(count, np.bool_),
+        send=np.zeros((count, ens), np.bool_),
         interval=np.ones(count),
         numbers=np.zeros((count, dimensions)),
+        ride=np.zeros(count, np.bool_),
+        ride_numbers=np.zeros((count, dimensions)),
         settled=np.zeros(told, SETTLED_ROW),
         feedback=np.zeros(told, FEEDBACK_ROW),
     )

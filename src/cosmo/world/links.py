@@ -16,9 +16,7 @@ _transfer_ms = compiled(units.transfer_ms)
 @compiled
 def rate_at(constants, state, w, link, direction, time):
     """Bytes per ms in force at a time; constant, or a step function (`fading`)."""
-    sns = constants.settings[0].sns
-    table = constants.up_rate if direction == UP else constants.down_rate
-    nominal = table[link // sns, link % sns]
+    nominal = constants.up_rate[link] if direction == UP else constants.down_rate[link]
     period = constants.settings[0].rate_period
     if period <= 0.0:
         return nominal
@@ -37,11 +35,11 @@ def on_wire(constants, message_bytes):
 
 
 @compiled
-def arrival_after_start(constants, message_bytes, start, rate):
+def arrival_after_start(constants, link, message_bytes, start, rate):
     """When the last bit of a message that starts at `start` is at the other end (R13)."""
     fixed = constants.settings[0]
     size, packet = on_wire(constants, message_bytes), fixed.packet_bytes + fixed.framing
-    return start + _transfer_ms(size, rate, fixed.hops, fixed.hop_delay, packet)
+    return start + _transfer_ms(size, rate, constants.hops[link], constants.hop_delay[link], packet)
 
 
 @compiled
@@ -58,7 +56,7 @@ def transmit(constants, state, w, link, direction, message_bytes, now):
         here.up_free = start + on_wire(constants, message_bytes) / rate
     else:
         here.down_free = start + on_wire(constants, message_bytes) / rate
-    return arrival_after_start(constants, message_bytes, start, rate)
+    return arrival_after_start(constants, link, message_bytes, start, rate)
 
 
 @compiled

@@ -13,19 +13,22 @@ from cosmo.workload import Episode, Tasks
 class Outcome:
     """What became of an episode's tasks, in the order of the workload.
 
-    Actions are 0 local, 1..S offload, S+1 reject, -1 none; outcomes are the codes of
-    `cosmo.world.records`; `feasible` has bit r set if route r was feasible at the decision.
+    Actions are 0 local, k offload to the k-th SN that the EN reaches, K+1 reject, -1 none, where K
+    is the most SNs that an EN reaches; outcomes are the codes of `cosmo.world.records`.
     """
 
     episode: Episode
-    action: NDArray[np.int8]
+    action: NDArray[np.int16]
     outcome: NDArray[np.int8]
     decided_ms: NDArray[np.float64]  # NaN where there was no decision
     finished_ms: NDArray[np.float64]
-    feasible: NDArray[np.uint32]
+    any_feasible: NDArray[np.bool_]  # some route was feasible at the decision (R15)
+    took_feasible: NDArray[np.bool_]  # and so was the one that was taken
     refused: NDArray[np.bool_]  # the node had no room when the task reached it
-    updates: int  # status messages sent
+    updates: int  # statuses sent, each EN's counted, on their own or on results (R31)
     update_decisions: int
+    rides: int = 0  # how many of them rode on results
+    status_bytes: float = 0.0  # that all of them took
     status: "StatusRecord | None" = None  # None if updates carry nothing
 
     @property

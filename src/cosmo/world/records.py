@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from cosmo.node.state import RAW_FIELDS, STATE_FIELDS
 
 # What a world waits for. RUNNING never shows outside a kernel call.
-RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM, NETWORK = 0, 1, 2, 3, 4, 5
+RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM, NETWORK, RIDE_TURN = 0, 1, 2, 3, 4, 5, 6
 
 # Outcomes of a task. PENDING means that the episode has not settled it yet.
 PENDING, TP, FP, TN, FN, UNDECIDED = 0, 1, 2, 3, 4, 5
 
 # Places in Turn.counts: rows of each kind, worlds that are not over, and what went wrong.
 EN_ROWS, SN_ROWS, SETTLED_ROWS, FEEDBACK_ROWS, UNFINISHED, ERROR, STALLED, HOLDING = range(8)
-COUNTS = 8
+RIDE_ROWS = 8
+COUNTS = 9
 
 NO_TASK = -1  # end of a list, idle slot
 NO_ACTION = -1
@@ -49,7 +50,9 @@ WORLD = np.dtype(
         ("network", "f8"),
         ("horizon", "f8"),
         ("last_chance", "f8"),
-        ("updates", "i8"),  # status messages sent
+        ("updates", "i8"),  # statuses sent, each EN's counted
+        ("rides", "i8"),  # those of them that rode on a result
+        ("status_bytes", "f8"),  # that statuses took, all together
         ("update_decisions", "i8"),
         ("random", "u8"),  # state of the generator of losses and jitter
         ("decisions", "i8"),  # measured EN decisions, and summed over them:
@@ -68,17 +71,23 @@ TASK = np.dtype(
         ("deadline", "f8"),  # relative to `generated`
         ("decided", "f8"),
         ("clock", "f8"),  # when it reaches the node that runs it; once final, when that was
-        ("feasible", "u4"),  # bit r: route r was feasible at the decision (R15)
-        ("next", "i4"),  # link of the one list that the task is in
+        # Link of the one list that the task is in; of a result on its way, the status that rides on
+        # it, if one does.
+        ("next", "i4"),
+        ("node", "i4"),  # its EN; of a background task, its SN, counted after the ENs
         ("ue", "i4"),
-        ("node", "i1"),  # its EN; of a background task, its SN, counted after the ENs
-        ("action", "i1"),
+        ("action", "i2"),
         ("outcome", "i1"),
-        ("refused", "?"),  # the node had no room
+        ("marks", "u1"),  # bits: see below
     ],
     align=True,
 )
 assert TASK.itemsize == 64
+
+# TASK.marks: the node had no room; at the decision some route was feasible (R15), and the one that
+# was taken; a status rides on its result (R31).
+REFUSED_THERE, ANY_FEASIBLE, TOOK_FEASIBLE, RIDDEN = 1, 2, 4, 8
+MOST_ACTIONS = 32767
 
 EVENT = np.dtype(
     [("time", "f8"), ("order", "i8"), ("what", "i4"), ("subject", "i4")],
@@ -152,7 +161,7 @@ POST = np.dtype(
         ("bytes", "f8"),
         ("what", "i4"),
         ("subject", "i4"),
-        ("place", "i4"),  # EN * UEs + UE on the air; EN * SNs + SN on a link
+        ("place", "i4"),  # EN * UEs + UE on the air; the number of the link
         ("uplink", "i4"),  # 1 on the air
         ("down", "i4"),  # 1 from the SN to the EN
     ],
@@ -171,11 +180,11 @@ SETTINGS = np.dtype(
         ("contention", "f8"),
         ("throughput_weight", "f8"),
         ("residual_cap", "f8"),
-        ("hop_delay", "f8"),
         ("packet_bytes", "f8"),
         ("framing", "f8"),  # bytes that a packet adds to what it carries; 0: none are counted
         ("result_bytes", "f8"),
         ("status_bytes", "f8"),
+        ("ride_bytes", "f8"),  # that a status adds to a result (R31)
         ("ack_bytes", "f8"),
         ("notice_bytes", "f8"),
         ("reservation_floor", "f8"),
@@ -184,11 +193,13 @@ SETTINGS = np.dtype(
         ("latency_weight", "f8"),
         ("history", "f8"),
         ("rate_period", "f8"),  # 0: link rates are constant
-        ("hops", "i4"),
         ("ens", "i4"),
         ("sns", "i4"),
+        ("most_sns", "i4"),  # that an EN reaches: K; actions are 0 to K + 1
+        ("most_ens", "i4"),  # that reach an SN
         ("dimensions", "i4"),  # numbers in a status
         ("ues", "i4"),
+        ("rides", "?"),  # SNs are asked whether a status rides on a result
         ("outside", "?"),  # the network is not ours: messages are handed over and delivered
     ],
     align=True,
@@ -224,6 +235,18 @@ UPDATE_ROW = np.dtype(
         ("recent_delay_ms", "f8"),
         ("recent_success", "f8"),
         ("recent_failure", "f8"),
+    ],
+    align=True,
+)
+
+RESULT_ROW = np.dtype(
+    [
+        ("world", "i8"),
+        ("sn", "i8"),
+        ("en", "i8"),
+        ("time_ms", "f8"),
+        ("sn_state", "f8", (STATE_FIELDS,)),
+        ("acknowledged_source", "f8"),
     ],
     align=True,
 )
@@ -268,8 +291,15 @@ class Constants(NamedTuple):
     node_queue: Ints
     first_slot: Ints  # nodes + 1
     slot_node: Ints
-    up_rate: Floats  # bytes per ms, [EN, SN]
+    first_link: Ints  # [EN + 1] links of an EN are side by side, in order of the SNs
+    link_en: Ints  # [link]
+    link_sn: Ints
+    first_told: Ints  # [SN + 1] where in the next the links of an SN begin
+    told_link: Ints  # [place] links by SN, in order of the ENs
+    up_rate: Floats  # [link] bytes per ms
     down_rate: Floats
+    hops: Ints
+    hop_delay: Floats
     sn_idle: Floats  # [SN, N W B M] of an SN with nothing to do
     state_scale: Floats  # [node, N W B M] what makes a state's components comparable (R18)
     ue_enter: Floats  # ms, when a UE of a cell comes into range
@@ -289,7 +319,7 @@ class State(NamedTuple):
     slots: Records
     channel_free: Floats  # [world, EN]
     ues: Records
-    links: Records  # [world, EN * SNs + SN]
+    links: Records  # [world, link]
     services: Records
     caches: Records
     cached: Floats  # [world, link, d] numbers of the status that the EN holds
@@ -297,6 +327,7 @@ class State(NamedTuple):
     messages: Records
     carried: Floats  # [world, message, d]
     posts: Records  # [world, place]; size 0 unless the network is outside
+    foreseen: NDArray[np.bool_]  # [world, route] whether it was feasible at the pending decision
     rate_factor: Floats  # [world, direction * links + link, period]; size 0 if constant
     scratch: Floats  # room for a node's slots
 
@@ -306,20 +337,26 @@ class Turn(NamedTuple):
 
     counts: Ints  # how many rows of each kind, and what went wrong: see kernel
     dispatch: Records
-    status: Floats  # [row, SN, d]
-    status_source: Floats  # [row, SN]
-    up_link: Floats  # [row, SN, 3]: mean rate, its deviation, trend (Mbps)
-    up_backlog: Floats  # [row, SN]: ms until the link is free
+    reached: Ints  # [row, k] the k-th SN that the EN reaches, or -1
+    status: Floats  # [row, k, d]
+    status_source: Floats  # [row, k]
+    up_link: Floats  # [row, k, 3]: mean rate, its deviation, trend (Mbps)
+    up_backlog: Floats  # [row, k]: ms until the link is free
     estimate: Floats  # [row, route]: R15, for the yardstick and for training only
     feasible: NDArray[np.bool_]
-    true_state: Floats  # [row, SN, field], for measurement only
+    true_state: Floats  # [row, k, field], for measurement only
     update: Records
-    acknowledged: Floats  # [row, EN, d]
+    told: Ints  # [row, k] the k-th EN that reaches the SN, or -1
+    acknowledged: Floats  # [row, k, d]
     acknowledged_source: Floats
-    down_link: Floats  # [row, EN, 3]
+    down_link: Floats  # [row, k, 3]
+    result: Records  # about to leave its SN (R31)
+    result_acknowledged: Floats  # [row, d]
     action: Ints
-    send: NDArray[np.bool_]
+    send: NDArray[np.bool_]  # [row, k] to whom
     interval: Floats
     numbers: Floats  # [row, d] what a status carries, where one is sent
+    ride: NDArray[np.bool_]
+    ride_numbers: Floats  # [row, d] of those that ride
     settled: Records  # tasks whose outcome became final in this turn
     feedback: Records  # what ENs have heard of theirs in this turn

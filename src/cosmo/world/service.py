@@ -7,9 +7,9 @@ IN_TIME, LATE, TURNED_AWAY = 1, 2, 3  # JUDGED.fate
 
 
 @compiled
-def judge(state, w, task, fate, delay, now):
+def judge(state, w, sn, task, fate, delay, now):
     """An offloaded task has ended at its SN; one that was refused has no delay."""
-    service = state.services[w, state.tasks[task].action - 1]
+    service = state.services[w, sn]
     note = state.judged[task]
     note.time = now
     note.delay = delay

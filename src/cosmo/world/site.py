@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cosmo.node import Links, Nodes, Prices, Scales, Site, Tasks
-from cosmo.scenario import Scenario, model, per_link, per_node
+from cosmo.scenario import Scenario, model
 from cosmo.workload import squared_variation
 
 
@@ -18,16 +18,17 @@ def site_of(
     tasks a second at an EN if that is not the scenario's.
     """
     backhaul, workload, seen = scenario.backhaul, scenario.workload, scenario.observation
-    shape = scenario.en.count, scenario.sn.count
+    between = scenario.links
     weights = scenario.utility
     return Site(
         en=_nodes(scenario.en),
         sn=_nodes(scenario.sn),
         links=Links(
-            up_mbps=np.array(per_link(backhaul.up_mbps, *shape), np.float64),
-            down_mbps=np.array(per_link(backhaul.down_mbps, *shape), np.float64),
-            hops=backhaul.hops,
-            hop_delay_ms=backhaul.hop_delay_ms,
+            reach=between.reach,
+            up_mbps=between.by_en(between.up_mbps, 1.0),
+            down_mbps=between.by_en(between.down_mbps, 1.0),
+            hops=between.by_en(between.hops, 1),
+            hop_delay_ms=between.by_en(between.hop_delay_ms, 0.0),
             packet_bytes=backhaul.packet_bytes,
             result_bytes=backhaul.result_bytes,
         ),
@@ -56,10 +57,9 @@ def site_of(
 
 
 def _nodes(nodes: model.Nodes) -> Nodes:
-    count = nodes.count
     return Nodes(
-        slots=np.array(per_node(nodes.slots, count), np.int64),
-        cycles_per_ms=np.array(per_node(nodes.cycles_per_ms, count), np.float64),
-        storage_bytes=np.array(per_node(nodes.storage_bytes, count), np.float64),
-        queue_capacity=np.array(per_node(nodes.queue_capacity, count), np.int64),
+        slots=np.array(nodes.each("slots"), np.int64),
+        cycles_per_ms=np.array(nodes.each("cycles_per_ms"), np.float64),
+        storage_bytes=np.array(nodes.each("storage_bytes"), np.float64),
+        queue_capacity=np.array(nodes.each("queue_capacity"), np.int64),
     )

@@ -65,20 +65,41 @@ def since(source):
 
 
 @compiled
+def _made(constants, state, w, link, numbers, message_bytes, now):
+    """A status for the EN of a link, charged for; returns the message."""
+    fixed, world = constants.settings[0], state.worlds[w]
+    taken = _take(state, w)
+    message = state.messages[w, taken]
+    message.source = now
+    message.link = link
+    for k in range(fixed.dimensions):
+        state.carried[w, taken, k] = numbers[k]
+    # Not from the turn's row: another world may have written its next decision there already.
+    write_state(constants, state, w, fixed.ens + constants.link_sn[link], now, message.snapshot)
+    world.updates += 1
+    world.status_bytes += message_bytes
+    return taken
+
+
+@compiled
 def send_status(constants, state, turn, w, sn, row, now):
-    """The SN sends the numbers of its updater to every EN (R28)."""
-    fixed = constants.settings[0]
-    for en in range(fixed.ens):
-        taken = _take(state, w)
-        message = state.messages[w, taken]
-        message.source = now
-        message.link = en * fixed.sns + sn
-        for k in range(fixed.dimensions):
-            state.carried[w, taken, k] = turn.numbers[row, k]
-        # Not from the turn's row: another world may have written its next decision there already.
-        write_state(constants, state, w, fixed.ens + sn, now, message.snapshot)
-        state.worlds[w].updates += 1
-        _transfer(constants, state, w, taken, DOWN, fixed.status_bytes, STATUS_AT_EN, now)
+    """The SN sends the numbers of its updater to the ENs that it was told to (R28, R31)."""
+    size, first = constants.settings[0].status_bytes, constants.first_told[sn]
+    for place in range(first, constants.first_told[sn + 1]):
+        if turn.send[row, place - first]:
+            link = constants.told_link[place]
+            taken = _made(constants, state, w, link, turn.numbers[row], size, now)
+            _transfer(constants, state, w, taken, DOWN, size, STATUS_AT_EN, now)
+
+
+@compiled
+def ride_status(constants, state, turn, w, link, row, now):
+    """A status rides on a result over this link (R31); returns the message, which is not lost, nor
+    late on its own.
+    """
+    size = constants.settings[0].ride_bytes
+    state.worlds[w].rides += 1
+    return _made(constants, state, w, link, turn.ride_numbers[row], size, now)
 
 
 @compiled

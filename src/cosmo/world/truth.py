@@ -18,9 +18,9 @@ Bools = NDArray[np.bool_]
 class Truth:
     """The true state behind pending EN decisions (R15), with their rows."""
 
-    delay_ms: Floats  # [row, route] end-to-end delay on route 0 (local), 1..S (SN)
+    delay_ms: Floats  # [row, route] end-to-end delay on route 0 (local), k (the k-th SN reached)
     feasible: Bools  # [row, route] the node has room and the delay is within the deadline
-    sn_state: Floats  # [row, SN, field] the SNs' states at this very moment
+    sn_state: Floats  # [row, k, field] the SNs' states at this very moment
 
     def rows(self, chosen: Any) -> "Truth":
         """Some of the rows."""

@@ -5,7 +5,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import Dispatcher, DispatchObservation, Site, UpdateObservation, Updater
+from cosmo.node import (
+    Dispatcher,
+    DispatchObservation,
+    ResultObservation,
+    Site,
+    UpdateObservation,
+    Updater,
+)
 from cosmo.world.outcome import Outcome
 from cosmo.world.truth import Truth
 
@@ -27,7 +34,10 @@ class Watcher:
     def updated(
         self, nodes: UpdateObservation, send: NDArray[np.bool_], interval_ms: NDArray[np.float64]
     ) -> None:
-        """SNs have decided."""
+        """SNs have decided whom to tell, [row, k], and when to decide again."""
+
+    def ridden(self, results: ResultObservation, ride: NDArray[np.bool_]) -> None:
+        """SNs have decided which results a status rides on."""
 
     def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
         """All is over; the outcomes, perhaps with something added."""

@@ -12,7 +12,18 @@ from cosmo.workload import Episode
 from cosmo.world import kernel, layout
 from cosmo.world.batch import Batch
 from cosmo.world.outcome import Outcome, StatusRecord
-from cosmo.world.records import ERROR, EVENT, NEEDS_ROOM, NETWORK, OVER, STALLED, Records
+from cosmo.world.records import (
+    ANY_FEASIBLE,
+    ERROR,
+    EVENT,
+    NEEDS_ROOM,
+    NETWORK,
+    OVER,
+    REFUSED_THERE,
+    STALLED,
+    TOOK_FEASIBLE,
+    Records,
+)
 
 _FARTHEST_MS = 1000.0  # that the network is asked to run at a time when nothing else is due
 
@@ -37,8 +48,9 @@ class Worlds(Batch):
         episodes: Sequence[Episode],
         status_dimensions: int = 0,
         networks: Sequence[Network] = (),
+        rides: bool = False,
     ) -> None:
-        super().__init__(scenario, episodes, status_dimensions, outside=bool(networks))
+        super().__init__(scenario, episodes, status_dimensions, bool(networks), rides)
         if networks and len(networks) != len(episodes):
             raise ValueError("there must be a network for each world")
         self._networks = networks
@@ -85,9 +97,12 @@ class Worlds(Batch):
             outcome=rows["outcome"],
             decided_ms=rows["decided"],
             finished_ms=rows["clock"],
-            feasible=rows["feasible"],
-            refused=rows["refused"],
+            any_feasible=(rows["marks"] & ANY_FEASIBLE) != 0,
+            took_feasible=(rows["marks"] & TOOK_FEASIBLE) != 0,
+            refused=(rows["marks"] & REFUSED_THERE) != 0,
             updates=int(here["updates"]),
+            rides=int(here["rides"]),
+            status_bytes=float(here["status_bytes"]),
             update_decisions=int(here["update_decisions"]),
             status=self._status_record(world) if self._carries else None,
         )

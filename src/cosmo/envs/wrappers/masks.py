@@ -14,8 +14,8 @@ from cosmo.policy.dispatchers.raw import raw_states
 class ActionMasks(gymnasium.Wrapper[Any, Any, Any, Any]):
     """`info["action_mask"]`, and `action_masks()` as sb3-contrib calls it.
 
-    For an EN: local only if its own queue has room, offload only if the SN, as it was last told,
-    has; reject always. For an SN nothing is masked.
+    For an EN: local only if its own queue has room, offload only to SNs that it reaches and
+    that have, as it was last told; reject always. For an SN nothing is masked.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -29,9 +29,10 @@ class ActionMasks(gymnasium.Wrapper[Any, Any, Any, Any]):
         tasks = self._game.turn.dispatch
         if isinstance(self._game, DispatchGame) and len(tasks):
             mask[0] = tasks.local_room[0]
+            mask[1:-1] = tasks.reached[0]
             if tasks.status.shape[2] == RAW:  # without status nothing is known of the SN
                 needed = self._site.reservation(tasks.input_bytes)[0]
-                mask[1:-1] = raw_states(self._site, tasks)[0, :, STORAGE] >= needed
+                mask[1:-1] &= raw_states(self._site, tasks)[0, :, STORAGE] >= needed
         return mask
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:

@@ -57,7 +57,7 @@ class Experience(Watcher):
         # Draws of a world do not depend on who else is played with it: looks are as many in all
         # worlds, and come first.
         looks = int(max(each.window_ms for each in episodes) / (0.5 * chances.look_ms)) + 8
-        sns = scenario.sn.count
+        sns = scenario.sn.count  # looks; an EN reaches no more
         self._looks = np.stack(
             [each.random((looks * sns, 2), np.float32) for each in chances.random]
         )

@@ -45,6 +45,11 @@ class NextTrainer:
         self._scenario = first.model_copy(update={"episode": episode})
         self._rules = rules_from(config.model_dump())
         site = site_of(first)
+        if len(first.links) < first.en.count * first.sn.count:
+            raise InputError(
+                "backhaul.reach: cosmo-next is trained where every EN reaches every SN; it acts"
+                " anywhere"
+            )
         self._places = np.maximum(site.places(site.sn), 1.0)
         self._measures = measures_of(self._rules, site)
         self._unit_ms = site.tasks.deadline_ms[1]  # what the configuration counts time in

@@ -70,28 +70,27 @@ SetRoutes(const std::vector<Ptr<Node>>& path, const std::vector<NetDeviceContain
     }
 }
 
-// The `number`th of all chains, which are equally long.
 inline Chain
-BuildChain(const Settings& settings, Simulation& simulation, int number, Ptr<Node> en,
+BuildChain(const Settings& settings, Simulation& simulation, const Link& between, Ptr<Node> en,
            Ptr<Node> sn, Rate up, Rate down)
 {
-    const NodeContainer relays = simulation.CreateNodes(settings.hops - 1);
+    const NodeContainer relays = simulation.CreateNodes(between.hops - 1);
     std::vector<Ptr<Node>> path{en};
     path.insert(path.end(), relays.Begin(), relays.End());
     path.push_back(sn);
 
     PointToPointHelper link;
     link.SetDeviceAttribute("Mtu", UintegerValue(settings.packet_bytes));
-    link.SetChannelAttribute("Delay", TimeValue(Duration(settings.hop_delay_ms)));
+    link.SetChannelAttribute("Delay", TimeValue(Duration(between.hop_delay_ms)));
     link.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize",
                   QueueSizeValue(QueueSize(PACKETS, 4000000000U)));
     std::vector<NetDeviceContainer> hops;
     std::vector<Ipv4InterfaceContainer> held;
-    for (int k = 0; k < settings.hops; ++k)
+    for (int k = 0; k < between.hops; ++k)
     {
         const NetDeviceContainer ends = link.Install(path[k], path[k + 1]);
         // 172.16.0.0/12 in nets of four addresses.
-        const uint32_t net = 4U * (number * settings.hops + k);
+        const uint32_t net = 4U * (between.first_hop + k);
         Ipv4AddressHelper addresses(Ipv4Address((172U << 24) + (16U << 16) + net),
                                     Ipv4Mask("255.255.255.252"));
         held.push_back(addresses.Assign(ends));

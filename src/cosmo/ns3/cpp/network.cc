@@ -37,13 +37,13 @@ cosmo_end()
 
 // A new network at the world's time 0; the one before is gone. 0 if all went well.
 int
-cosmo_begin(const cosmo::Settings* settings, const double* up, const double* down,
-            const double* factors, const cosmo::Walk* walks)
+cosmo_begin(const cosmo::Settings* settings, const cosmo::Link* links, const double* factors,
+            const cosmo::Walk* walks)
 {
     cosmo_end();
     try
     {
-        g_network = new cosmo::Network(*settings, up, down, factors, walks);
+        g_network = new cosmo::Network(*settings, links, factors, walks);
     }
     catch (const std::exception& error)
     {

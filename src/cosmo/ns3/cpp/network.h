@@ -21,8 +21,7 @@ namespace cosmo
 class Network
 {
   public:
-    Network(const Settings& settings, const double* up, const double* down, const double* factors,
-            const Walk* walks)
+    Network(const Settings& settings, const Link* links, const double* factors, const Walk* walks)
         : m_set(settings), m_simulation(settings.run), m_datagrams(m_messages),
           m_streams(m_messages)
     {
@@ -36,14 +35,14 @@ class Network
                 m_stations.push_back(each);
             }
         }
-        const int links = settings.ens * settings.sns, steps = settings.rate_steps;
-        for (int link = 0; link < links; ++link)
+        const int steps = settings.rate_steps;
+        for (int k = 0; k < settings.links; ++k)
         {
-            m_chains.push_back(BuildChain(settings, m_simulation, link,
-                                          ens.Get(link / settings.sns),
-                                          sns.Get(link % settings.sns),
-                                          {up[link], factors + link * steps},
-                                          {down[link], factors + (links + link) * steps}));
+            const double* back = factors + (settings.links + k) * steps;
+            m_chains.push_back(BuildChain(settings, m_simulation, links[k], ens.Get(links[k].en),
+                                          sns.Get(links[k].sn),
+                                          {links[k].up_mbps, factors + k * steps},
+                                          {links[k].down_mbps, back}));
         }
         for (const NodeContainer& nodes : {ens, sns})
         {
@@ -121,7 +120,7 @@ class Network
     Datagrams m_datagrams;
     Streams m_streams;
     std::vector<Station> m_stations; // EN * UEs + UE
-    std::vector<Chain> m_chains;     // EN * SNs + SN
+    std::vector<Chain> m_chains;     // by the number of the link
 };
 
 } // namespace cosmo

@@ -21,9 +21,10 @@ class SelfTrackingDispatcher(Dispatcher):
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        books = site.worlds, len(site.en), len(site.sn)
+        reach = site.links.reach
+        books = site.worlds, *reach.shape
         # When each slot will be done with what was sent to it.
-        self._slot_free = first_slots(site.sn.slots, books[:2])
+        self._slot_free = first_slots(site.sn.slots[reach], (site.worlds,))
         entries = int(site.most_tasks(site.sn).max())
         self._finish = np.full((*books, entries), -np.inf)
         self._reserved = np.zeros((*books, entries))
@@ -36,20 +37,19 @@ class SelfTrackingDispatcher(Dispatcher):
         there = self._finish[place] > tasks.time_ms[:, None, None]
         reserved = (self._reserved[place] * there).sum(axis=2)
         needed = site.reservation(tasks.input_bytes)[:, None]
-        room = site.sn.storage_bytes - reserved >= needed
-        room &= there.sum(axis=2) < site.sn.queue_capacity
+        room = site.sn.storage_bytes[tasks.sn] - reserved >= needed
+        room &= there.sum(axis=2) < site.sn.queue_capacity[tasks.sn]
         return faster_feasible(site, tasks, wait, room)
 
     def decide(self, tasks: DispatchObservation) -> Actions:
         """The choice, written down."""
         actions, site = self.would_decide(tasks), self._site
         sent = np.flatnonzero((actions > 0) & (actions < tasks.reject))
-        sn = actions[sent] - 1
-        place = tasks.world[sent], tasks.en[sent], sn
-        arrival = tasks.time_ms[sent] + site.upload_ms(tasks)[sent, sn]
-        finish = append(
-            self._slot_free, place, arrival, tasks.cycles[sent] / site.sn.cycles_per_ms[sn]
-        )
+        column = actions[sent] - 1
+        place = tasks.world[sent], tasks.en[sent], column
+        arrival = tasks.time_ms[sent] + site.upload_ms(tasks)[sent, column]
+        speed = site.sn.cycles_per_ms[tasks.sn[sent, column]]
+        finish = append(self._slot_free, place, arrival, tasks.cycles[sent] / speed)
         # There was room for it, so not all entries are taken: the first to finish has done so.
         entry = self._finish[place].argmin(axis=1)
         self._finish[(*place, entry)] = finish

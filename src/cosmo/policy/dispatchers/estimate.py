@@ -14,18 +14,19 @@ Actions = NDArray[np.int64]
 def faster_feasible(
     site: Site, tasks: DispatchObservation, wait_ms: Floats, room: Bools
 ) -> Actions:
-    """The fastest route with room and within the deadline, given [row, SN] waits and room."""
+    """The fastest route with room and within the deadline, given [row, k] waits and room."""
     elapsed = tasks.elapsed_ms
     local = elapsed + tasks.local_wait_ms + tasks.cycles / site.en.cycles_per_ms[tasks.en]
     remote = (
         elapsed[:, None]
         + site.upload_ms(tasks)
         + wait_ms
-        + tasks.cycles[:, None] / site.sn.cycles_per_ms
+        + tasks.cycles[:, None] / site.sn.cycles_per_ms[tasks.sn]
         + site.return_ms(tasks)
     )
     delay = np.concatenate([local[:, None], remote], axis=1)
     fits = np.concatenate([tasks.local_room[:, None], room], axis=1)
+    # Where there is no SN, the way to it has no end.
     delay = np.where(fits & (delay <= tasks.deadline_ms[:, None]), delay, np.inf)
     best = delay.argmin(axis=1)
     in_time = np.isfinite(delay[np.arange(len(tasks)), best])
@@ -45,7 +46,7 @@ class EstimateDispatcher(Dispatcher):
     def decide(self, tasks: DispatchObservation) -> Actions:
         """The estimate's choice."""
         site, seen = self._site, raw_states(self._site, tasks)
-        wait = np.where(seen[:, :, IDLE] > 0, 0.0, seen[:, :, WORK] / site.sn.full_rate)
+        wait = np.where(seen[:, :, IDLE] > 0, 0.0, seen[:, :, WORK] / site.sn.full_rate[tasks.sn])
         room = seen[:, :, STORAGE] >= site.reservation(tasks.input_bytes)[:, None]
         return faster_feasible(site, tasks, wait, room)
 

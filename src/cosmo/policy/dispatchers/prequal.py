@@ -22,7 +22,7 @@ class PrequalDispatcher(Dispatcher):
 
     def __init__(self, site: Site, quantile: float, oldest_ms: float, most_uses: int) -> None:
         self._quantile, self._oldest_ms, self._most_uses = quantile, oldest_ms, most_uses
-        cells, sns = (site.worlds, len(site.en)), len(site.sn)
+        cells, sns = (site.worlds, len(site.en)), site.links.reach.shape[1]
         self._probe_ms = np.full((*cells, sns), -np.inf)
         self._uses = np.zeros((*cells, sns))
         self._seen = np.full((*cells, _REMEMBERED, 1 + sns), np.inf)
@@ -54,7 +54,8 @@ class PrequalDispatcher(Dispatcher):
         self, tasks: DispatchObservation, uses: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         local = tasks.en_state[:, REQUESTS, None]
-        return np.concatenate([local, tasks.status[:, :, PROBED_REQUESTS] + uses], axis=1)
+        probed = np.where(tasks.reached, tasks.status[:, :, PROBED_REQUESTS] + uses, np.inf)
+        return np.concatenate([local, probed], axis=1)
 
     def _choose(
         self,
@@ -64,9 +65,11 @@ class PrequalDispatcher(Dispatcher):
     ) -> NDArray[np.int64]:
         place = tasks.world, tasks.en
         seen = np.sort(self._seen[place].reshape(len(tasks), -1), axis=1)
-        known = np.minimum(self._decisions[place], _REMEMBERED) * (1 + tasks.sns)
+        nodes = 1 + tasks.reached.sum(axis=1)
+        known = np.minimum(self._decisions[place], _REMEMBERED) * nodes
         rank = np.maximum(np.ceil(self._quantile * known).astype(np.int64) - 1, 0)
         limit = seen[np.arange(len(tasks)), rank]
+        # Where there is no SN, the age has no end.
         fresh = (tasks.age_ms <= self._oldest_ms) & (uses < self._most_uses)
         usable = np.concatenate([np.ones((len(tasks), 1), np.bool_), fresh], axis=1)
         latency = np.concatenate(

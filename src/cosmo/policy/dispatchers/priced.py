@@ -34,7 +34,8 @@ class PricedBooksDispatcher(SelfTrackingDispatcher):
         site, place = self._site, (tasks.world, tasks.en)
         busy = np.maximum(self._slot_free[place] - tasks.time_ms[:, None, None], 0.0)
         busy = np.where(np.isfinite(busy), busy, 0.0).sum(axis=2)
-        remote = (busy * site.sn.cycles_per_ms).sum(axis=1)
-        total_rate = site.en.full_rate[tasks.en] + site.sn.full_rate.sum()
+        remote = (busy * site.sn.cycles_per_ms[tasks.sn]).sum(axis=1)  # nothing where none is
+        reached = np.where(tasks.reached, site.sn.full_rate[tasks.sn], 0.0).sum(axis=1)
+        total_rate = site.en.full_rate[tasks.en] + reached
         outstanding: Floats = (tasks.en_state[:, WORK] + remote) / total_rate
         return outstanding

@@ -7,5 +7,5 @@ from cosmo.node import DispatchObservation, Site
 
 
 def raw_states(site: Site, tasks: DispatchObservation) -> NDArray[np.float64]:
-    """[row, SN, (N, W, B, M)]."""
-    return np.where(tasks.heard[:, :, None], tasks.status, site.sn.idle_state)
+    """[row, k, (N, W, B, M)]; of any SN where there is none."""
+    return np.where(tasks.heard[:, :, None], tasks.status, site.sn.idle_state[tasks.sn])

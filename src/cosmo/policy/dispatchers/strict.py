@@ -24,9 +24,12 @@ class StrictDispatcher(Dispatcher):
         local_ms = (tasks.en_state[:, WORK] + tasks.cycles) / rate
         local = tasks.local_room & (tasks.elapsed_ms + local_ms <= tasks.deadline_ms)
 
-        rows, best = np.arange(len(tasks)), seen[:, :, WORK].argmin(axis=1)
+        rows, best = (
+            np.arange(len(tasks)),
+            np.where(tasks.reached, seen[:, :, WORK], np.inf).argmin(axis=1),
+        )
         there = seen[rows, best]
-        served_ms = (there[:, WORK] + tasks.cycles) / site.sn.cycles_per_ms[best]
+        served_ms = (there[:, WORK] + tasks.cycles) / site.sn.cycles_per_ms[tasks.sn[rows, best]]
         way_ms = (site.upload_ms(tasks) + site.return_ms(tasks))[rows, best]
         room = there[:, STORAGE] >= site.reservation(tasks.input_bytes)
         remote = room & (tasks.elapsed_ms + way_ms + served_ms <= tasks.deadline_ms)

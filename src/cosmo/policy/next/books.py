@@ -49,14 +49,18 @@ class Books:
         self._oldest_ms = spans.oldest * unit
         # R9: with the paper's floor every task takes the same room.
         self._largest = site.largest_reservation
-        self.sn_places = site.places(site.sn)
-        self.shown_places = np.maximum(self.sn_places, 1.0)  # what networks divide by
-        self.routes = np.concatenate([[True], self.sn_places > 0])
+        # [EN, k] of the k-th SN that an EN reaches; none where it reaches fewer (R30).
+        self._reach = reach = site.links.reach
+        self.sn_places = np.where(site.links.exist, site.places(site.sn)[reach], 0.0)
+        self._shown_places = np.maximum(self.sn_places, 1.0)  # what networks divide by
+        self._there = None if site.links.all_alike else site.links.exist.astype(np.float64)
+        self._same_places = bool((self._shown_places == self._shown_places[0]).all())
+        self._routes = np.concatenate([np.ones((len(reach), 1)), self.sn_places], axis=1) > 0
         self._local_share = self._largest / site.en.storage_bytes
         self.load = Load(site, spans)
         self._local_free = first_slots(site.en.slots, (site.worlds,))
-        pairs = site.worlds, len(site.en), len(site.sn)
-        self._free = first_slots(site.sn.slots, pairs[:2])
+        pairs = site.worlds, *reach.shape
+        self._free = first_slots(site.sn.slots[reach], (site.worlds,))
         # An entry stays open until the EN hears of its task: at most what an SN holds, and what
         # is on its way there and back.
         each = (*pairs, 2 * int(site.most_tasks(site.sn).max()))
@@ -82,9 +86,8 @@ class Books:
         """Results that have come back, and notices of refusal."""
         if not self._rules.evidence:
             return
-        told = feedback.rows((feedback.action >= 1) & (feedback.action <= len(self._site.sn)))
-        sn = told.action - 1
-        place = told.world, told.en, sn
+        told = feedback.rows((feedback.action >= 1) & (feedback.action <= self._reach.shape[1]))
+        place = told.world, told.en, told.action - 1
         found = self._open[place] & (self._task[place] == told.task[:, None])
         known = found.any(axis=1)
         if not known.any():
@@ -97,24 +100,32 @@ class Books:
         back = ~refused
         if back.any():
             entry = tuple(index[back] for index in at)
-            *_, en, sn, _ = entry
-            finished = told.time_ms[known][back] - self._site.links.result_ms[en, sn]
+            *_, en, column, _ = entry
+            finished = told.time_ms[known][back] - self._site.links.result_ms[en, column]
             arrival = self._arrival[entry]
             self._move(entry[:3], finished - self._finish[entry], arrival, arrival)
 
     def _take_refusals(self, entry: tuple[Ints, ...]) -> None:
         """These tasks found no room when they arrived: others took what the EN's own did not."""
-        there, sn = entry[:3], entry[2]
+        there, sn = entry[:3], self._reach[entry[1], entry[2]]
         arrival = self._arrival[entry]
         service = self._cycles[entry] / self._site.sn.cycles_per_ms[sn]
         own = (self._open[there] & (self._arrival[there] <= arrival[:, None])).sum(axis=1)
-        self._others[there] = self.sn_places[sn] - own
+        self._others[there] = self.sn_places[entry[1], entry[2]] - own
         self._others_ms[there] = arrival
         # It never takes the time that was booked for it; what was booked behind it moves up.
         last = self._free[there] == self._finish[entry][:, None]
         slots = self._site.sn.slots[sn]
         share = np.where(last.any(axis=1)[:, None], last, 1.0 / slots[:, None])
         np.subtract.at(self._free, there, share * service[:, None])
+
+    def places(self, en: Ints) -> Floats:
+        """[k], or [row, k] where ENs differ in it: tasks that SNs hold, at least 1."""
+        return np.asarray(self._shown_places[0 if self._same_places else en])
+
+    def routes(self, en: Ints) -> Bools:
+        """[row, route] where a task can go at all: to SNs that the EN reaches, with any room."""
+        return np.asarray(self._routes[en])
 
     def see(self, tasks: DispatchObservation) -> Seen:
         """Take in what the observation brings, and say what is known."""
@@ -144,18 +155,20 @@ class Books:
             "local_share": self._local_share[tasks.en],
             "remote": free,
             "count": count,
-            "backlog": tasks.up_backlog_ms.copy(),
+            "backlog": np.where(tasks.reached, tasks.up_backlog_ms, 0.0),
             "evidence": evidence,
             "load": load,
         }
+        if self._there is not None:
+            before["there"] = self._there[tasks.en]
         rate = tasks.up_link_mbps[:, :, 0] * BYTES_PER_MS
         size = tasks.input_bytes[:, None]
         task = {
             "slack": tasks.slack_ms,
             "local_service": tasks.cycles / site.en.cycles_per_ms[tasks.en],
-            "service": tasks.cycles[:, None] / site.sn.cycles_per_ms,
+            "service": tasks.cycles[:, None] / site.sn.cycles_per_ms[tasks.sn],
             "sending": size / rate,
-            "transfer": site.links.transfer_ms(size, tasks.up_link_mbps[:, :, 0]),
+            "transfer": site.links.transfer_ms(size, tasks.up_link_mbps[:, :, 0], tasks.en),
             "back": site.return_ms(tasks),
         }
         return Seen(before, task)
@@ -173,11 +186,11 @@ class Books:
         place = tasks.world[local], tasks.en[local]
         append(self._local_free, place, tasks.time_ms[local], seen.task["local_service"][local])
 
-    def _write_sent(self, tasks: DispatchObservation, seen: Seen, sent: Ints, sn: Ints) -> None:
-        there = tasks.world[sent], tasks.en[sent], sn
-        arrival = tasks.time_ms[sent] + tasks.up_backlog_ms[sent, sn]
-        arrival = arrival + seen.task["transfer"][sent, sn]
-        finish = append(self._free, there, arrival, seen.task["service"][sent, sn])
+    def _write_sent(self, tasks: DispatchObservation, seen: Seen, sent: Ints, column: Ints) -> None:
+        there = tasks.world[sent], tasks.en[sent], column
+        arrival = tasks.time_ms[sent] + tasks.up_backlog_ms[sent, column]
+        arrival = arrival + seen.task["transfer"][sent, column]
+        finish = append(self._free, there, arrival, seen.task["service"][sent, column])
         if not self._rules.evidence:  # nothing is heard of them: the first to be done makes way
             entry = (*there, self._finish[there].argmin(axis=1))
         else:
@@ -223,25 +236,25 @@ class Books:
         """Whether something is overdue, of what is held by the books and when it should finish."""
         due = finish + self._site.links.result_ms[tasks.en][:, :, None]
         late = np.where(held, tasks.time_ms[:, None, None] - due, 0.0).max(axis=2)
-        row, sn = np.nonzero(late > self._exact_ms)
+        row, column = np.nonzero(late > self._exact_ms)
         if len(row) == 0:
             return False
-        there = tasks.world[row], tasks.en[row], sn
-        self._free[there] += late[row, sn][:, None]
-        self._finish[there] += np.where(self._open[there], late[row, sn][:, None], 0.0)
-        self._note(there, late[row, sn], tasks.time_ms[row])
+        there, moved = (tasks.world[row], tasks.en[row], column), late[row, column]
+        self._free[there] += moved[:, None]
+        self._finish[there] += np.where(self._open[there], moved[:, None], 0.0)
+        self._note(there, moved, tasks.time_ms[row])
         return True
 
     def _take_status(self, tasks: DispatchObservation) -> None:
         place = tasks.world, tasks.en
-        row, sn = np.nonzero(tasks.status_ms > self._status_ms[place])  # never where it is NaN
+        row, column = np.nonzero(tasks.status_ms > self._status_ms[place])  # never where it is NaN
         if len(row) == 0:
             return
         nodes, carried = self._site.sn, self._rules.carried
-        there = tasks.world[row], tasks.en[row], sn
-        source = tasks.status_ms[row, sn]
+        there, sn = (tasks.world[row], tasks.en[row], column), tasks.sn[row, column]
+        source = tasks.status_ms[row, column]
         self._status_ms[there] = source
-        told = dict(zip(carried, tasks.status[row, sn].T, strict=True))
+        told = dict(zip(carried, tasks.status[row, column].T, strict=True))
         held = np.round((nodes.storage_bytes[sn] - told[STORAGE]) / self._largest)
         slots = nodes.slots[sn]
         # The room that is taken tells how many tasks there are, so how many slots are busy.
@@ -257,7 +270,8 @@ class Books:
         self._others_ms[there] = source
         # What is there is done when the SN is done with all of it; what is to come queues behind.
         done = np.minimum(self._finish[there], (source + left)[:, None])
-        overdue = tasks.time_ms[row, None] - self._site.links.result_ms[tasks.en[row], sn][:, None]
+        back = self._site.links.result_ms[tasks.en[row], column]
+        overdue = (tasks.time_ms[row] - back)[:, None]
         self._finish[there] = np.where(inside, np.maximum(done, overdue), self._finish[there])
         coming = self._open[there] & (self._arrival[there] > source[:, None])
         while coming.any():

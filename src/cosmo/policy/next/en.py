@@ -62,14 +62,14 @@ class NextDispatcher(Dispatcher):
         worlds = tasks.world
         before = {name: self._seats.spread(worlds, part) for name, part in seen.before.items()}
         task = {name: self._seats.spread(worlds, part) for name, part in seen.task.items()}
-        advantage, fate, _ = self._weigh(
-            self.layers, before, task, self.books.shown_places, self.measures
-        )
-        # Where no task fits at all, none is sent.
-        advantage = np.where(self.books.routes, advantage, NEVER)
-        return Considered(
-            seen, self._seats.gathered(worlds, advantage), self._seats.gathered(worlds, fate)
-        )
+        places = self.books.places(tasks.en)
+        if places.ndim > 1:
+            places = np.maximum(self._seats.spread(worlds, places), 1.0)  # of empty seats too
+        advantage, fate, _ = self._weigh(self.layers, before, task, places, self.measures)
+        # Where no task fits at all, or nobody is there, none is sent.
+        advantage = self._seats.gathered(worlds, advantage)
+        advantage = np.where(self.books.routes(tasks.en), advantage, NEVER)
+        return Considered(seen, advantage, self._seats.gathered(worlds, fate))
 
     def commit(self, tasks: DispatchObservation, considered: Considered, actions: Ints) -> None:
         """Write down what was decided."""

@@ -34,14 +34,14 @@ class News:
         """[row, NEWS]; with several ENs, what is news to them on average."""
         rate, storage = self._rate[observed.sn], self._storage[observed.sn]
         work = observed.sn_state[:, WORK] / rate
-        age, heard = observed.age_ms, observed.heard
+        age, heard, reached = observed.age_ms, observed.heard, observed.reached
         # Without news an EN expects that the work it was told of has been done since.
         told = observed.acknowledged[:, :, self._work] / rate[:, None]
-        ahead = work - np.maximum(told - age, 0.0).mean(axis=1)
+        ahead = work - _mean(np.maximum(told - age, 0.0), reached)
         taken = 1.0 - observed.sn_state[:, STORAGE] / storage
         told_room = observed.acknowledged[:, :, self._room] / storage[:, None]
-        told_taken = 1.0 - np.where(heard, told_room, 1.0).mean(axis=1)
-        mean_age = np.minimum(age.mean(axis=1) / self._age_ms, _MOST)
+        told_taken = 1.0 - _mean(np.where(heard, told_room, 1.0), reached)
+        mean_age = np.minimum(_mean(age, reached) / self._age_ms, _MOST)
         found = np.empty((len(observed), NEWS))
         found[:, 0] = 1.0
         found[:, 1] = np.minimum(work / self._work_ms, _MOST)
@@ -53,6 +53,12 @@ class News:
         found[:, 7] = observed.recent_failure
         found[:, 8] = observed.recent_failure * mean_age
         return found
+
+
+def _mean(values: Floats, reached: NDArray[np.bool_]) -> Floats:
+    """[row] over the ENs that there are."""
+    found: Floats = np.where(reached, values, 0.0).sum(axis=1) / reached.sum(axis=1)
+    return found
 
 
 class NextUpdater(Updater):

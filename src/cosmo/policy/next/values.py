@@ -148,7 +148,7 @@ def states_after(
             _two(count, count + 1.0, 1, xp),
             _two(backlog, backlog + task["sending"], 1, xp),
             _two(evidence, evidence, 2, xp),
-            places,
+            places[..., None, :],
             m,
             xp,
         ),
@@ -233,11 +233,13 @@ def weighed(
     p: Parameters, before: Arrays, task: Arrays, places: Array, m: Measures, xp: Any = np
 ) -> tuple[Array, Array, Array]:
     """Advantages of [local, SN 1, …] over rejection, the task's own fate there, and V after a
-    rejection; leading axes [run, row].
+    rejection; leading axes [run, row], of `places` [SN] or [run, row, SN].
     """
     evidence = evidence_inputs(before["evidence"], places, m, xp)
     local_in, remote_in = states_after(before, task, evidence, places, m, xp)
     local, remote = _dense(p, "local", local_in, xp), _dense(p, "remote", remote_in, xp)
+    if "there" in before:  # columns without an SN (R30) are worth nothing
+        remote = remote * before["there"][..., None, :, None]
     as_is = remote[..., 0, :, :].sum(-2)[..., None, :]
     taken = as_is + remote[..., 1, :, :] - remote[..., 0, :, :]
     seen = _dense(p, "load", before["load"], xp)[..., None, :]

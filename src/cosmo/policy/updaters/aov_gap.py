@@ -32,7 +32,8 @@ class AovGapUpdater(Updater):
         # R14: an EN that has heard nothing takes the SN to be idle.
         held = np.where(nodes.heard[:, :, None], nodes.acknowledged, self._idle[nodes.sn][:, None])
         own = nodes.sn_state[:, :RAW]
-        gap = (np.abs(own[:, None] - held) / scale[:, None]).max(axis=(1, 2))
+        gap = (np.abs(own[:, None] - held) / scale[:, None]).max(axis=2)
+        gap = np.where(nodes.reached, gap, 0.0).max(axis=1)
         unsure = self._pending.unconfirmed(nodes, rows)
         gap_to_sent = (np.abs(own - self._sent[rows]) / scale).max(axis=1)
         gap = np.where(unsure, np.maximum(gap, gap_to_sent), gap)

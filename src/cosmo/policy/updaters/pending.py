@@ -37,7 +37,8 @@ class Pending:
 
     def unconfirmed(self, nodes: UpdateObservation, rows: Rows) -> Bools:
         """Which rows have sent something that not all ENs have acknowledged."""
-        oldest = np.where(nodes.heard, nodes.acknowledged_ms, -np.inf).min(axis=1)
+        oldest = np.where(nodes.heard, nodes.acknowledged_ms, -np.inf)
+        oldest = np.where(nodes.reached, oldest, np.inf).min(axis=1)
         unsure: Bools = oldest < self.sent_ms[rows]
         return unsure
 
