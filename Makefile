@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-integrations ns3 lint bench bench-small docs lock clean
+.PHONY: run test test-integrations ns3 lint bench bench-small docs site gallery dist-check lock clean
 
 run: .venv/ready
 	$(BIN)/cosmo run
@@ -43,6 +43,26 @@ bench-small: .venv/ready
 docs: .venv/ready
 	$(BIN)/python docs/regenerate.py
 
+# The documentation site, in site/: warnings are errors, and nothing is fetched by a reader.
+site: .venv-tools/ready
+	.venv-tools/bin/python docs/stage.py
+	.venv-tools/bin/zensical build --clean --strict -f mkdocs.yml
+	.venv-tools/bin/python docs/check_site.py
+
+# The pictures of docs/gallery.md, from real runs; needs Chromium with chromedriver.
+gallery: .venv/ready
+	$(BIN)/python docs/gallery.py
+
+# What would be published: built, checked, and used from an empty environment.
+dist-check: .venv-tools/ready
+	.venv-tools/bin/python .ci/dist_check.py
+
+# What builds the site and releases, in an environment of its own.
+.venv-tools/ready: requirements-tools.lock
+	$(PYTHON) -m venv .venv-tools
+	.venv-tools/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-tools.lock
+	@touch $@
+
 .venv/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "cosmo needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
@@ -56,7 +76,9 @@ lock: .venv/ready
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra lab --group dev --universal --upgrade \
 	  --no-emit-index-url --no-header --quiet -o requirements.lock
+	$(BIN)/uv pip compile --group docs --group release --universal --upgrade \
+	  --no-emit-index-url --no-header --quiet -o requirements-tools.lock
 
 clean:
-	rm -rf .venv .venv-integrations .mypy_cache .pytest_cache .ruff_cache .hypothesis cosmo-run
+	rm -rf .venv .venv-integrations .venv-tools .cache build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis cosmo-run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

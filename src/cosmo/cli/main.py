@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+import cosmo
 from cosmo.cli import streams
 from cosmo.errors import EngineError, InputError
 
@@ -15,9 +16,7 @@ def main() -> NoReturn:
     """Run a command. Exit codes: 0 done, 1 an engine failed, 2 bad input, 130 interrupted."""
     streams.prepare()
     try:
-        from cosmo.cli.app import run_command
-
-        code = run_command()
+        code = _show_version() if sys.argv[1:] == ["--version"] else _run_command()
         sys.stdout.flush()
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "cosmo":
@@ -37,6 +36,18 @@ def main() -> NoReturn:
         what = "output" if error.filename is None else f"'{error.filename}'"
         _fail(f"{what}: cannot be read or written ({error.strerror or error})", 2)
     sys.exit(code)
+
+
+def _show_version() -> int:
+    """A node has a version, too: this works without the extra `[lab]`."""
+    print(f"cosmo {cosmo.__version__}")
+    return 0
+
+
+def _run_command() -> int:
+    from cosmo.cli.app import run_command
+
+    return run_command()
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -1,0 +1,161 @@
+"""Takes the pictures of docs/gallery.md from real runs: `make gallery` (about a minute).
+
+A small study of methods that need no training is carried out, its report is made, and the report is
+opened in a headless Chromium. Numbers and tasks come from fixed seeds; pixels also depend on the
+version of Chromium and on the fonts of the machine.
+
+    python docs/gallery.py               # writes docs/images/gallery-*
+    python docs/gallery.py REPORT.html   # the same pictures of another report
+"""
+
+import io
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from cosmo.study import LocalExecutor, conduct, load, plan_checked
+from cosmo.study.report import write_report
+
+IMAGES = Path(__file__).parent / "images"
+PLAN = {
+    "name": "gallery",
+    "description": "Status methods where the SN also serves others",
+    "scenarios": ["shared-sn"],
+    "settings": ["episode.window_ms=5000"],
+    "arrivals": ["poisson"],
+    "rates": [80.0, 120.0, 160.0],
+    "seeds": [0, 1, 2],
+    "episodes": 2,
+    "compare": [
+        {
+            "methods": [
+                "aoi-threshold", "aov-gap", "aoci-online", "periodic", "never", "prequal",
+                "self-tracking", "full-information",
+            ]
+        }
+    ],
+}  # fmt: skip
+# The film: a window of this length moves over the episode, from and to these times.
+SPAN_MS, FIRST_MS, LAST_MS, FRAMES, FRAME_MS = 800.0, 1000.0, 2600.0, 17, 300
+FILM_WIDTH, FILM_BYTES, PICTURE_BYTES = 800, 500_000, 150_000
+PATIENCE_S, TRIES, BLANK = 120.0, 10, 4  # a picture of at most four colours is blank
+_FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--force-device-scale-factor=1", "--window-size=1000,1200",
+)  # fmt: skip
+_CHART = "#chart-viewer"
+
+
+def made_report(folder: Path) -> Path:
+    """The page of the study above."""
+    progress = conduct(plan_checked(PLAN), folder, LocalExecutor())
+    if progress.failed:
+        sys.exit(f"gallery: {progress.failed}")
+    return write_report(load(folder), folder).page
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """A headless Chromium; one line if there is none."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        sys.exit("gallery: needs Chromium with chromedriver (Debian: chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in _FLAGS:
+        options.add_argument(flag)
+    opened = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        yield opened
+    finally:
+        opened.quit()
+
+
+def opened(driver: Any, page: Path) -> None:
+    """Open a report and wait until its charts are drawn."""
+    driver.get(page.resolve().as_uri())
+    deadline = time.monotonic() + PATIENCE_S
+    while driver.execute_script("return document.body.dataset.ready") != "yes":
+        if time.monotonic() > deadline:
+            sys.exit(f"gallery: {page} was not drawn within {PATIENCE_S:g} s")
+        time.sleep(0.1)
+
+
+def picture(driver: Any, selector: str) -> Image.Image:
+    """An element of the page, as it is seen."""
+    found = driver.find_elements("css selector", selector)
+    if not found:
+        sys.exit(f"gallery: the report has no {selector}")
+    from selenium.common.exceptions import TimeoutException
+
+    for _ in range(TRIES):
+        try:
+            seen = Image.open(io.BytesIO(found[0].screenshot_as_png)).convert("RGB")
+        except TimeoutException:  # the driver waits 10 s, too short for a busy machine
+            continue
+        if seen.getcolors(BLANK) is None:  # more colours than that
+            return seen
+        time.sleep(0.5)  # scrolled to, but not painted yet
+    sys.exit(f"gallery: no picture of {selector} in {TRIES} tries; is the machine very busy?")
+
+
+def film(driver: Any) -> list[Image.Image]:
+    """The episode viewer, while its window moves over the episode."""
+    frames = []
+    for number in range(FRAMES):
+        start = FIRST_MS + (LAST_MS - FIRST_MS) * number / (FRAMES - 1)
+        driver.execute_script(
+            "Plotly.relayout(document.querySelector(arguments[0]), {'xaxis.range': arguments[1]})",
+            _CHART,
+            [start, start + SPAN_MS],
+        )
+        seen = picture(driver, _CHART)
+        frames.append(seen.resize((FILM_WIDTH, seen.height * FILM_WIDTH // seen.width)))
+    return frames
+
+
+def written(name: str, frames: list[Image.Image], limit: int) -> None:
+    """Write a picture (PNG) or a film (WebP) that is no larger than `limit` bytes."""
+    path, made = IMAGES / name, io.BytesIO()
+    if len(frames) == 1:
+        frames[0].quantize(128, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    else:
+        first, *others = frames
+        first.save(
+            made, "WEBP", save_all=True, append_images=others, duration=FRAME_MS, loop=0, quality=50
+        )
+    size = len(made.getvalue())
+    if size > limit:
+        sys.exit(f"gallery: {path.name} would have {size} bytes, at most {limit} are allowed")
+    path.write_bytes(made.getvalue())
+    print(f"{path.name}: {frames[0].width} × {frames[0].height}, {size / 1000:.0f} kB")
+
+
+def main() -> None:
+    """Take all pictures."""
+    with tempfile.TemporaryDirectory() as scratch:
+        page = Path(sys.argv[1]) if sys.argv[1:] else made_report(Path(scratch) / "study")
+        # A browser each: after a picture of one chart, Chromium may never paint the next.
+        with browser() as driver:
+            opened(driver, page)
+            written("gallery-viewer.webp", film(driver), FILM_BYTES)
+        for name, chart in (("comparison", "#chart-load"), ("cost", "#chart-pareto")):
+            with browser() as driver:
+                opened(driver, page)
+                written(f"gallery-{name}.png", [picture(driver, chart)], PICTURE_BYTES)
+
+
+if __name__ == "__main__":
+    main()
