@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/gallery.md from real runs: `make gallery` (about a minute).
+"""Takes the pictures of docs/gallery.md from real runs: `make gallery` (minutes).
 
 A small study of methods that need no training is carried out, its report is made, and the report is
 opened in a headless Chromium. Numbers and tasks come from fixed seeds; pixels also depend on the
