@@ -23,8 +23,8 @@ Actions = NDArray[np.int64]
 # Share of the capacity that is asked for, ms outstanding without a refusal, price of a ms.
 TABLE = np.array(
     [
-        [0.5417, 50.0, 0.0175],
-        [0.7222, 50.0, 0.0175],
+        [0.5417, 40.0, 0.01],
+        [0.7222, 40.0, 0.01],
         [0.9028, 40.0, 0.0125],
         [0.9931, 30.0, 0.01],
         [1.0833, 30.0, 0.025],
