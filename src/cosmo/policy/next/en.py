@@ -51,6 +51,7 @@ class NextDispatcher(Dispatcher):
         self._seats, self._weigh = seats, weigh
         self.measures = measures_of(rules, site)
         self.books = Books(site, rules)
+        self._all_routes = bool(self.books.routes.all())
 
     def observe(self, feedback: Feedback) -> None:
         """Results and refusals are evidence."""
@@ -65,8 +66,8 @@ class NextDispatcher(Dispatcher):
         advantage, fate, _ = self._weigh(
             self.layers, before, task, self.books.shown_places, self.measures
         )
-        # Where no task fits at all, none is sent.
-        advantage = np.where(self.books.routes, advantage, NEVER)
+        if not self._all_routes:  # where no task fits at all, none is sent
+            advantage = np.where(self.books.routes, advantage, NEVER)
         return Considered(
             seen, self._seats.gathered(worlds, advantage), self._seats.gathered(worlds, fate)
         )
