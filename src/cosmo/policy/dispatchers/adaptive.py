@@ -20,8 +20,8 @@ from cosmo.policy.dispatchers.priced import PricedBooksDispatcher
 Floats = NDArray[np.float64]
 Actions = NDArray[np.int64]
 
-# Share of the capacity that is asked for, ms outstanding without a refusal, price of a ms. At 0.9028
-# three prices were equally good, the script now names another of them (0.01).
+# Share of the capacity that is asked for, ms outstanding without a refusal, price of a ms. (At
+# 0.9028 three prices were equally good; the script names another of them, 0.01.)
 TABLE = np.array(
     [
         [0.5417, 40.0, 0.01],
