@@ -256,7 +256,8 @@ def specs(tmp_path_factory):
     config = load_next_config("next", [*small, "en.kept_rounds=1", "sn.from_share=0.3"])
     session.train(folder / "next", "cosmo-next", [Run(load("shared-sn"), 0)], config)
     trained = f"cosmo:checkpoint={folder / 'paper'}", f"cosmo-next:checkpoint={folder / 'next'}"
-    return [*trained, "self-tracking", "priced-books", "aov-gap", "prequal", "admission-control"]
+    rules = "self-tracking", "back-off", "priced-books", "adaptive-prices", "aov-gap", "prequal"
+    return [*trained, *rules, "admission-control"]
 
 
 def test_a_node_needs_numpy_alone_and_decides_as_in_the_laboratory(specs):

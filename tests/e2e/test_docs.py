@@ -39,7 +39,7 @@ def _cheaper(arguments):
         arguments[place] = str(min(2, int(arguments[place])))
     if arguments[:2] == ["calibrate", "access"]:
         arguments += ["--rates", "160", "--episodes", "1", "--set", "episode.window_ms=3000"]
-    if arguments[0] == "simulate" and "ns3" in arguments:
+    if arguments[0] == "bound" or (arguments[0] == "simulate" and "ns3" in arguments):
         arguments += [part for item in SHORT_WORLD for part in ("--set", item)]
     if arguments[0] in ("run", "train"):
         short = SHORT_NEXT if "cosmo-next" in arguments else SHORT_TRAINING

@@ -7,7 +7,9 @@ from cosmo import Dispatcher, Feedback, load, method, play, simulate
 from cosmo.measure import Regret
 from cosmo.node import DONE, GIVEN_UP, IDLE, REFUSED, STORAGE, WORK
 from cosmo.policy.dispatchers import (
+    AdaptivePricesDispatcher,
     AdmissionDispatcher,
+    BackOffDispatcher,
     EstimateDispatcher,
     PrequalDispatcher,
     PricedBooksDispatcher,
@@ -17,7 +19,7 @@ from cosmo.policy.dispatchers import (
 from cosmo.policy.dispatchers.prequal import PROBE
 from cosmo.workload import episode
 from cosmo.world import Worlds
-from cosmo.world.records import TP
+from cosmo.world.records import FP, TP
 from observations import site, tasks
 
 PAPER = load("paper")
@@ -163,6 +165,11 @@ def test_prequal_takes_low_latency_among_the_cold_and_few_requests_among_the_hot
     assert used[-1] == LOCAL
     assert choose(rule, (0, 90.0), (0, 1.0), status_ms=906.0) == OFFLOAD  # a new one is
     assert choose(rule, (0, 90.0), (0, 1.0), status_ms=906.0, time_ms=2000.0) == LOCAL  # too old
+
+    # An SN that has never been heard of is not taken to be idle, not even in the first second.
+    unheard = {"status_ms": np.nan, "time_ms": 20.0, "generated_ms": 17.0}
+    assert choose(fresh(), (3, 90.0), (0, 0.0), **unheard) == LOCAL
+    assert choose(fresh(), (3, 90.0), (0, 0.0), **{**unheard, "status_ms": 10.0}) == OFFLOAD
 
 
 IN_TIME, LATE, NO_ROOM, REJECTED = (DONE, True), (DONE, False), (REFUSED, False), (GIVEN_UP, False)
@@ -330,3 +337,95 @@ def test_what_is_outstanding_by_the_books_is_what_is_there():
     # The books also hold what is still on the link, so they are ahead by a little, never behind.
     assert min(errors) > -1e-6
     assert np.mean(errors) < 0.25 * np.mean(sizes)
+
+
+def test_back_off_pauses_an_sn_that_failed_and_no_other():
+    campus = load("campus")
+    rule = BackOffDispatcher(site(campus, episodes=2), pause_ms=100.0)
+    away = {"local_room": False, "deadline_ms": 1e3}
+
+    def choose(time_ms, world=0, en=0, **more):
+        seen = tasks(campus, time_ms=time_ms, generated_ms=time_ms - 3.0, en=en, world=world)
+        for name, value in {**away, **more}.items():
+            getattr(seen, name)[:] = value
+        return int(rule.would_decide(seen)[0])
+
+    def hear(fate, action=1, time_ms=1000.0):
+        told = _heard([fate], time_ms)
+        told.action[:] = action
+        rule.observe(told)
+
+    assert choose(1000.0) == 1  # the first of equals
+    for harmless in (IN_TIME, REJECTED):
+        hear(harmless)
+        assert choose(1000.0) == 1
+    hear(LATE, action=0)  # of the EN itself: no SN's fault
+    assert choose(1000.0) == 1
+    hear(LATE)
+    assert choose(1099.999) == 2
+    assert choose(1100.0) == 1
+    # Other ENs and worlds have heard nothing of it.
+    assert choose(1050.0, en=1) == choose(1050.0, world=1) == 1
+    # A second failure makes the pause last; with all SNs paused there is nobody left to ask.
+    hear(NO_ROOM, time_ms=1060.0)
+    assert choose(1150.0) == 2
+    hear(NO_ROOM, action=2, time_ms=1100.0)
+    assert choose(1150.0) == 3
+    assert choose(1150.0, local_room=True) == 0
+    assert choose(1170.0) == 1
+
+
+def test_back_off_is_self_tracking_until_something_fails():
+    scenario = load("paper", ["workload.rate=320", "episode.window_ms=1500", "episode.warmup_ms=0"])
+    worlds = [episode(scenario, 0, 0)]
+    [pausing], [plain] = (
+        play(scenario, method(name), worlds) for name in ("back-off", "self-tracking")
+    )
+    np.testing.assert_array_equal(pausing.action, plain.action)
+    shared = load("shared-sn", ["workload.rate=160", "episode.window_ms=3000"])
+    worlds = [episode(shared, 0, number) for number in range(3)]
+    failed = [
+        sum((each.outcome == FP).sum() for each in play(shared, method(name), worlds))
+        for name in ("back-off:pause_ms=150", "self-tracking")
+    ]
+    assert failed[0] < failed[1]
+
+
+@pytest.mark.parametrize("share", [0.5, 0.75, 1.0])
+def test_adaptive_prices_follow_the_arrivals(share):
+    """The table is a plain one here: 10 ms and 0.05 a ms at half the load, then 30 and 0.01."""
+    table = np.array([[0.5, 10.0, 0.05], [1.0, 30.0, 0.01]])
+    rule = AdaptivePricesDispatcher(site(PAPER), 500.0, table)
+    # 650000 cycles a task, 144000 a ms: one in 4.514 ms asks for all of the capacity.
+    for born in np.arange(0.0, 2000.0, 650000.0 / 144000.0 / share):
+        # All that is outstanding, 20 ms of all nodes, is at the EN.
+        work = [0, 0, 20.0 * 144000, 0, 0, 0]
+        seen = tasks(PAPER, time_ms=born + 3.0, generated_ms=born, deadline_ms=1.0, en_state=work)
+        load_seen, most = rule.load(seen)[0], rule.most_cycles(seen)[0]
+        rule.decide(seen)
+    assert load_seen == pytest.approx(share, rel=0.03)
+    from_ms, price = 10.0 + 40.0 * (share - 0.5), 0.05 - 0.08 * (share - 0.5)
+    assert most == pytest.approx(1.2e6 * (1.0 - price * (20.0 - from_ms)), rel=0.04)
+
+
+def test_an_en_that_has_just_started_does_not_take_its_load_to_be_nothing():
+    rule = AdaptivePricesDispatcher(site(PAPER), 1000.0)
+    gap_ms = 650000.0 / 144000.0
+    for count in range(20):
+        seen = tasks(PAPER, time_ms=3.0 + count * gap_ms, generated_ms=count * gap_ms)
+        asked = rule.load(seen)[0]
+        assert rule.load(seen)[0] == asked  # asking is not counting
+        rule.decide(seen)
+    assert asked == pytest.approx(1.0, rel=0.1)
+
+
+def test_adaptive_prices_serve_all_at_light_load_and_more_than_others_in_overload():
+    found = {}
+    for rate in (120, 320):
+        scenario = load("paper", [f"workload.rate={rate}", "episode.window_ms=4000"])
+        for name in ("self-tracking", "priced-books", "adaptive-prices"):
+            metrics = simulate(scenario, method(name), seed=0, episodes=2).metrics
+            found[name, rate] = metrics["success_rate"].mean
+    assert found["adaptive-prices", 120] == pytest.approx(found["self-tracking", 120], abs=0.002)
+    assert found["adaptive-prices", 320] > found["self-tracking", 320] + 0.03
+    assert found["adaptive-prices", 320] > found["priced-books", 320]

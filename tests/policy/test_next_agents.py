@@ -80,6 +80,14 @@ def test_a_status_tells_of_the_load_of_others_and_results_a_little():
     assert informed < 0.7 * told < 0.7 * blind
 
 
+def test_a_status_of_an_sn_with_fewer_slots_than_others_is_taken():
+    """Slots that it has not are never free, which is nothing to reckon with (a warning fails)."""
+    unequal = ["sn.slots=[4, 8]", "episode.window_ms=1500"]
+    scenario = load("campus", unequal)
+    errors = _played(scenario, [episode(scenario, 3, 0)], period_ms=20.0)
+    assert np.isfinite(errors).all()
+
+
 def test_without_books_only_a_status_tells():
     scenario = load("paper", ["workload.arrivals=poisson", "workload.rate=260"])
     episodes, forgets = [episode(scenario, 3, 0)], replace(RULES, books=False)

@@ -6,6 +6,7 @@ import typer
 
 import cosmo
 from cosmo.cli import (
+    bound,
     calibrate,
     evaluate,
     methods,
@@ -33,6 +34,7 @@ app.command("run")(run.run)
 app.command("simulate")(simulate.simulate)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("bound")(bound.bound)
 app.command("report")(report.report)
 app.command("workload")(workload.workload)
 app.command("methods")(methods.methods)

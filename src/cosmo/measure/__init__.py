@@ -1,6 +1,7 @@
 """How good it was: outcome labels, utility, the oracle, metrics, bounds and intervals."""
 
 from cosmo.measure.bounds import fluid_bound, mean_bound
+from cosmo.measure.clairvoyant import ClairvoyantBound, clairvoyant_bound
 from cosmo.measure.metrics import METRICS, episode_metrics, rejection_quota
 from cosmo.measure.oracle import best_action
 from cosmo.measure.outcomes import OUTCOME_NAMES, action_names, delays_ms, task_table
@@ -11,10 +12,12 @@ from cosmo.measure.utility import task_utility, update_cost, utility
 __all__ = [
     "METRICS",
     "OUTCOME_NAMES",
+    "ClairvoyantBound",
     "Interval",
     "Regret",
     "action_names",
     "best_action",
+    "clairvoyant_bound",
     "delays_ms",
     "episode_metrics",
     "fluid_bound",

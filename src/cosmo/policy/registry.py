@@ -15,10 +15,12 @@ from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.policy.outside import Onnx, Sb3
 from cosmo.policy.parameters import parsed
 from cosmo.policy.status_methods import (
+    AdaptivePrices,
     AdmissionControl,
     AociOnline,
     AoiThreshold,
     AovGap,
+    BackOff,
     Never,
     Periodic,
     Prequal,
@@ -44,7 +46,9 @@ METHODS: dict[str, type[Method]] = {
     "prequal": Prequal,
     "admission-control": AdmissionControl,
     "self-tracking": SelfTracking,
+    "back-off": BackOff,
     "priced-books": PricedBooks,
+    "adaptive-prices": AdaptivePrices,
     **TRAINED,
 }
 

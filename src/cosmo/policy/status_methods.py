@@ -2,7 +2,9 @@
 
 from cosmo.node import NOTHING, RAW, Dispatcher, Method, Site, Updater
 from cosmo.policy.dispatchers import (
+    AdaptivePricesDispatcher,
     AdmissionDispatcher,
+    BackOffDispatcher,
     EstimateDispatcher,
     PrequalDispatcher,
     PricedBooksDispatcher,
@@ -126,6 +128,32 @@ class PricedBooks(Method):
     def dispatcher(self, site: Site) -> Dispatcher:
         """Books with a price."""
         return PricedBooksDispatcher(site, self.most_cycles, self.price)
+
+
+class AdaptivePrices(Method):
+    """No updates; own books, and a price that follows the arrivals of the last `horizon_ms`."""
+
+    carries = NOTHING
+
+    def __init__(self, horizon_ms: Positive = 125.0) -> None:
+        self.horizon_ms = horizon_ms
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """Books with a price for each load."""
+        return AdaptivePricesDispatcher(site, self.horizon_ms)
+
+
+class BackOff(Method):
+    """No updates; own books, and a pause for an SN that refused a task or was late with it."""
+
+    carries = NOTHING
+
+    def __init__(self, pause_ms: Positive = 25.0) -> None:
+        self.pause_ms = pause_ms
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """Books with pauses."""
+        return BackOffDispatcher(site, self.pause_ms)
 
 
 class Prequal(Method):

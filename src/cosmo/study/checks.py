@@ -14,11 +14,12 @@ from cosmo.policy.controller import AGENTS, DESCRIPTION
 
 FORMAT = 1
 DONE, CHECKPOINT = "done.json", "checkpoint"
-METRICS_FILE, CURVES_FILE = "metrics.parquet", "curves.parquet"
+METRICS_FILE, CURVES_FILE, BOUNDS_FILE = "metrics.parquet", "curves.parquet", "bounds.parquet"
 STATE = f"{CHECKPOINT}/state.npz"  # only of use to a training that goes on: need not be there
 _FILES = (
     METRICS_FILE,
     CURVES_FILE,
+    BOUNDS_FILE,
     *(f"{CHECKPOINT}/{name}" for name in (DESCRIPTION, AGENTS, CURVES_FILE)),
     STATE,
 )
@@ -50,7 +51,7 @@ def discard(folder: Path) -> None:
         whole = not state and not any(name.startswith(CHECKPOINT) for name in damaged)
     if not whole:
         shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
-    for name in (DONE, METRICS_FILE, CURVES_FILE):
+    for name in (DONE, METRICS_FILE, CURVES_FILE, BOUNDS_FILE):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -58,7 +59,7 @@ def _written(folder: Path) -> dict[str, str]:
     """What `done.json` says about files; raises InputError if it cannot be believed."""
     told = read_record(folder / DONE, "nothing is finished", "cosmo study", FORMAT)
     written = told.get("written")
-    if not isinstance(written, dict) or METRICS_FILE not in written:
+    if not isinstance(written, dict) or not written.keys() & {METRICS_FILE, BOUNDS_FILE}:
         raise InputError(f"'{folder / DONE}': has no checksums")
     return written
 

@@ -89,6 +89,12 @@ def metric_figure(
             own = bounds.filter(arrivals=process).sort("rate")
             panel.plot(own["rate"], own["fluid_bound"], "k--", lw=1, label="fluid bound")
             panel.plot(own["rate"], own["mean_bound"], "k:", lw=1, label="µ*/rate")
+            known = own.filter(polars.col("clairvoyant_bound").is_not_null())
+            if len(known):
+                panel.plot(
+                    known["rate"], known["clairvoyant_bound"], "k_", ms=14, mew=1.5,
+                    label="clairvoyant bound",
+                )  # fmt: skip
         if metric == "update_cost_rate":
             panel.set_yscale("symlog", linthresh=1.0)
             panel.set_ylim(bottom=0)

@@ -85,6 +85,7 @@ class Plan(_Part):
     rates: Rates | None = None  # the scenario's rates of interest by default
     seeds: Seeds = (0, 1, 2)
     episodes: Annotated[int, Field(strict=True, ge=1)] = 5
+    bound: Annotated[bool, Field(strict=True)] = False  # R34 of every episode, for the figures
     training: Training = Training()
     train: tuple[OwnTraining, ...] = ()
     compare: Annotated[tuple[Compare, ...], Field(min_length=1)]
@@ -213,6 +214,11 @@ class Plan(_Part):
         trainings = self.trainings()
         for scenario, process, rate, _ in self.points():
             at_load(scenario, process, rate)
+            if self.bound and scenario.engine != "embedded":
+                raise InputError(
+                    f"bound = true: is of the engine 'embedded', {scenario.name!r} is on"
+                    f" {scenario.engine!r}"
+                )
         # A swept method is one's own if the method is.
         bases = {
             name: str(swept[0]) if swept and part.sweep and part.sweep.parameter else name

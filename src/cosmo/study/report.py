@@ -44,7 +44,7 @@ def write_report(study: Study, out: Path) -> Written:
     for folder in (out, pictures, texts):
         made_folder(folder)
     summary = with_paper(summarise(study.metrics), study.plan)
-    limits = bounds(study.plan)
+    limits = bounds(study.plan, study.bounds)
     drawn: list[Path] = []
     written: list[Path] = []
     for scenario in summary["scenario"].unique(maintain_order=True):

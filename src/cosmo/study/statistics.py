@@ -64,8 +64,10 @@ def is_papers_world(scenario: Scenario) -> bool:
     return scenario.model_dump(exclude=but) == paper.model_dump(exclude=but)
 
 
-def bounds(plan: Plan) -> polars.DataFrame:
-    """Both capacity bounds at every load: scenario, arrivals, rate, mean_bound, fluid_bound."""
+def bounds(plan: Plan, clairvoyant: polars.DataFrame | None = None) -> polars.DataFrame:
+    """All bounds at every load: scenario, arrivals, rate, mean_bound, fluid_bound, and the mean of
+    the clairvoyant bounds of its episodes (null where there are none).
+    """
     seen = {}
     for scenario, process, rate, _ in plan.points():
         key = scenario.name, process, rate
@@ -74,7 +76,12 @@ def bounds(plan: Plan) -> polars.DataFrame:
             seen[key] = (mean_bound(here), fluid_bound(here))
     rows = [(*key, *values) for key, values in seen.items()]
     columns = ["scenario", "arrivals", "rate", "mean_bound", "fluid_bound"]
-    return polars.DataFrame(rows, schema=columns, orient="row")
+    found = polars.DataFrame(rows, schema=columns, orient="row")
+    if clairvoyant is None:
+        return found.with_columns(clairvoyant_bound=polars.lit(None, polars.Float64))
+    load = columns[:3]
+    means = clairvoyant.group_by(load).agg(polars.col("clairvoyant_bound").mean())
+    return found.join(means, on=load, how="left", maintain_order="left")
 
 
 def paired(

@@ -4,7 +4,8 @@ plan.toml         the plan, to do it again elsewhere
 study.json        the plan, all scenarios and the training in full, versions, the machine
 metrics.parquet   a row for every method, load, run and episode
 curves.parquet    a row for every training run and episode
-checksums.json    SHA-256 of these two tables
+bounds.parquet    the clairvoyant bound of every load, run and episode, if the plan asks for it
+checksums.json    SHA-256 of these tables
 units/NAME/       what each unit wrote; checkpoints of trained methods are in NAME/checkpoint/;
                   failed.txt says why the last attempt failed
 """
@@ -12,7 +13,7 @@ units/NAME/       what each unit wrote; checkpoints of trained methods are in NA
 import os
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,10 @@ from cosmo import checksums
 from cosmo.documents import dump
 from cosmo.errors import InputError
 from cosmo.files import made_folder, read_record, whole_file, write_record
-from cosmo.study.checks import CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
+from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
 from cosmo.study.plan import Plan
 from cosmo.study.plan_files import plan_from
-from cosmo.study.units import KEYS, TrainUnit
+from cosmo.study.units import BOUNDS, KEYS, TrainUnit
 from cosmo.study.work import units_of
 from cosmo.tables import write_table
 
@@ -47,6 +48,8 @@ class Study:
     # sweep, `swept` (the scenario or method that was varied), `sweep` (the field), `sweep_value`.
     metrics: polars.DataFrame
     curves: polars.DataFrame  # scenario, method, arrivals, rate, seed, episode, reward, …
+    # scenario, arrivals, rate, seed, episode, clairvoyant_bound; empty if the plan did not ask
+    bounds: polars.DataFrame = field(default_factory=lambda: polars.DataFrame(schema=BOUNDS))
 
     def checkpoint(self, method: str, rate: float, arrivals: str, scenario: str) -> Path:
         """The folder of a trained method's runs at a load, for `load_controller`."""
@@ -86,10 +89,11 @@ def prepare(folder: Path, plan: Plan) -> None:
 def _check_same(folder: Path, plan: Plan) -> None:
     """Refuse to mix plans, scenarios that have changed, or versions in one folder."""
     about = read_about(folder)
-    for field, value in plan.model_dump(mode="json").items():
-        if about["plan"].get(field) != value:
+    for name, value in plan.model_dump(mode="json").items():
+        # A field that an older study does not have was as it is by default.
+        if about["plan"].get(name, Plan.model_fields[name].get_default()) != value:
             raise InputError(
-                f"--out = '{folder}': has a study with another {field}; choose another folder"
+                f"--out = '{folder}': has a study with another {name}; choose another folder"
             )
     if about["version"] != cosmo.__version__:
         raise InputError(
@@ -119,7 +123,7 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 
 def merge(folder: Path, plan: Plan) -> None:
-    """Gather what is finished into the study's two tables, in the plan's order."""
+    """Gather what is finished into the study's tables, in the plan's order."""
     done = [folder / UNITS / unit.name for unit in units_of(plan)]
     done = [path for path in done if finished(path)]
     place = ["scenario", "arrivals", "rate", "method"]
@@ -139,6 +143,10 @@ def merge(folder: Path, plan: Plan) -> None:
             table = table.sort("place", "method", "seed", "episode", nulls_last=True).drop("place")
             write_table(folder / name, table)
             written[name] = checksums.of_file(folder / name)
+    limits = [_read(path / BOUNDS_FILE) for path in done if (path / BOUNDS_FILE).exists()]
+    if limits:
+        write_table(folder / BOUNDS_FILE, polars.concat(limits))
+        written[BOUNDS_FILE] = checksums.of_file(folder / BOUNDS_FILE)
     write_record(folder / CHECKSUMS, {"format": FORMAT, "written": written})
 
 
@@ -149,13 +157,14 @@ def load(folder: str | Path) -> Study:
     if not (folder / METRICS_FILE).exists():
         raise InputError(f"'{folder}': has no results yet (go on with cosmo study run)")
     _check_tables(folder)
-    curves = folder / CURVES_FILE
+    curves, limits = folder / CURVES_FILE, folder / BOUNDS_FILE
     return Study(
         folder=folder,
         plan=plan_from(about["plan"], about["resolved"]),
         about={key: about[key] for key in ("version", "versions", "machine")},
         metrics=_read(folder / METRICS_FILE),
         curves=_read(curves) if curves.exists() else polars.DataFrame(schema=_CURVES),
+        bounds=_read(limits) if limits.exists() else polars.DataFrame(schema=BOUNDS),
     )
 
 

@@ -19,6 +19,8 @@ _COLOURS = {
     "self-tracking": "#4f9d3a",
     "priced-books": "#00796b",
     "full-information": "#202124",
+    "back-off": "#8fbf4d",
+    "adaptive-prices": "#004d40",
 }
 _OTHERS = ("#17becf", "#bcbd22", "#7f7f7f", "#c49c94", "#9edae5", "#aec7e8", "#98df8a", "#c5b0d5")
 _MARKS = ("o", "s", "^", "v", "D", "P", "X", "<", ">", "p", "h", "*")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,14 +20,23 @@ import polars
 
 from cosmo.control import Simulation, evaluate, method, simulate_runs
 from cosmo.learn.run import Config
-from cosmo.measure import METRICS
+from cosmo.measure import METRICS, clairvoyant_bound
 from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed
-from cosmo.study.checks import CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
+from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
 from cosmo.study.method_files import digests
 from cosmo.tables import write_table
+from cosmo.workload import episode
 
 KEYS = ("scenario", "arrivals", "rate", "method", "seed", "episode")
+BOUNDS: dict[str, Any] = {
+    "scenario": polars.String,
+    "arrivals": polars.String,
+    "rate": polars.Float64,
+    "seed": polars.Int64,
+    "episode": polars.Int64,
+    "clairvoyant_bound": polars.Float64,
+}
 
 Report = Callable[[float], None]  # is told what share of the unit is done
 
@@ -92,6 +102,45 @@ class PlayUnit:
                 rows += _rows(scenario, self.method, seed, result)
             report((done + 1) / len(self.rates))
         _finish(folder, self._content(), rows, start)
+
+
+@dataclass(frozen=True)
+class BoundUnit:
+    """The clairvoyant bound (R34) of every episode at all rates of an arrival process."""
+
+    scenario: Scenario
+    arrivals: str
+    rates: tuple[float, ...]
+    seeds: tuple[int, ...]
+    episodes: int
+
+    @cached_property
+    def name(self) -> str:
+        """For people, and for the folder."""
+        return _name("bound", self.scenario.name, self.arrivals, self._content())
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "kind": "bound",
+            "scenario": self.scenario.model_dump(mode="json"),
+            "arrivals": self.arrivals,
+            "rates": self.rates,
+            "seeds": self.seeds,
+            "episodes": self.episodes,
+        }
+
+    def carry_out(self, folder: Path, report: Report) -> None:
+        """Solve a program for each episode."""
+        start, rows = time.monotonic(), []
+        loads = list(product(self.rates, self.seeds, range(self.episodes)))
+        for rate, seed, number in loads:
+            scenario = at_load(self.scenario, self.arrivals, rate)
+            bound = clairvoyant_bound(scenario, episode(scenario, seed, number)).success_rate
+            rows.append((scenario.name, self.arrivals, float(rate), seed, number, bound))
+            report(len(rows) / len(loads))
+        table = polars.DataFrame(rows, schema=BOUNDS, orient="row")
+        write_table(folder / BOUNDS_FILE, table.fill_nan(None))
+        write_done(folder, {**self._content(), "seconds": round(time.monotonic() - start, 3)})
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ process.
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.scenario import Scenario, changed
 from cosmo.study.plan import OwnTraining, Plan
-from cosmo.study.units import PlayUnit, TrainUnit, Unit, at_load
+from cosmo.study.units import BoundUnit, PlayUnit, TrainUnit, Unit, at_load
 
 _Point = tuple[Scenario, str, float]  # scenario, arrivals, rate
 
@@ -36,7 +36,18 @@ def units_of(plan: Plan) -> list[Unit]:
         PlayUnit(scenarios[where], process, tuple(rates), name, plan.seeds, plan.episodes)
         for (where, name, process), rates in batches.items()
     ]
-    return units
+    return units + _bounds(plan)
+
+
+def _bounds(plan: Plan) -> list[BoundUnit]:
+    """Of every load, once however many methods are played at it."""
+    loads: dict[tuple[str, str], dict[float, Scenario]] = {}
+    for scenario, process, rate, _ in plan.points() if plan.bound else ():
+        loads.setdefault((scenario.name, process), {})[rate] = scenario
+    return [
+        BoundUnit(next(iter(at.values())), process, tuple(at), plan.seeds, plan.episodes)
+        for (_, process), at in loads.items()
+    ]
 
 
 def _for_each_load(plan: Plan, training: OwnTraining, points: list[_Point]) -> list[TrainUnit]:

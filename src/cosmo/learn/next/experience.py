@@ -21,7 +21,7 @@ from cosmo.node import (
 from cosmo.policy.next.en import NextDispatcher
 from cosmo.policy.next.rules import NextRules
 from cosmo.policy.next.seats import Seats
-from cosmo.policy.next.sn import News
+from cosmo.policy.next.sn import News, told_of
 from cosmo.policy.next.values import NEVER
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -192,7 +192,7 @@ class _ExperimentingSn(Updater):
         return send, self._chances.look_ms * (0.5 + draws[:, 1].astype(np.float64))
 
     def encode(self, states: SnStates) -> NDArray[np.float64]:
-        return states.state[:, self._rules.carried]
+        return told_of(states, self._rules)
 
 
 def seats_of(runs: int, worlds: int) -> Seats:

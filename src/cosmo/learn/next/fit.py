@@ -91,6 +91,7 @@ def _judged(arrays: Any, places: Any, tasks: int, shift: int, measures: Measures
         best = best + jnp.maximum(worth, 0.0)
     usual = (load_terms(before["load"], jnp) * baseline).sum(-1)
     evidence = values.evidence_inputs(before["evidence"], places, measures, jnp)
+    way = values.way_there(before, task, jnp)
     locals_, remotes = values.states_after(before, task, evidence, places, measures, jnp)
     action = rows["action"]
     sns = jnp.arange(1, 1 + remotes.shape[-2])
@@ -103,7 +104,7 @@ def _judged(arrays: Any, places: Any, tasks: int, shift: int, measures: Measures
         "local": local,
         "remote": remote,
         "load": before["load"],
-        "chance": values.chance_inputs(before, task, evidence, places, measures, jnp),
+        "chance": values.chance_inputs(before, task, way, evidence, places, measures, jnp),
     }
 
 

@@ -13,6 +13,7 @@ from cosmo.policy.dispatchers.estimate import faster_feasible
 from cosmo.policy.queue import append, first_slots
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Actions = NDArray[np.int64]
 
 
@@ -39,7 +40,12 @@ class SelfTrackingDispatcher(Dispatcher):
         needed = site.reservation(tasks.input_bytes)[:, None]
         room = site.sn.storage_bytes[tasks.sn] - reserved >= needed
         room &= there.sum(axis=2) < site.sn.queue_capacity[tasks.sn]
+        room &= self.usable(tasks)
         return faster_feasible(site, tasks, wait, room)
+
+    def usable(self, tasks: DispatchObservation) -> Bools:
+        """[row, k] which SNs may be sent to at all; every one, by these books."""
+        return np.ones(tasks.status_ms.shape, np.bool_)
 
     def decide(self, tasks: DispatchObservation) -> Actions:
         """The choice, written down."""

@@ -4,8 +4,8 @@ Nodes report how many requests they hold and their recent latency. A node is *ho
 requests than the given quantile of what was seen lately. Among cold nodes the one with the lowest
 latency is taken; if all are hot, the one with the fewest requests. A probe is used several times
 before the next one comes: each use adds a request to what it said. One that is too old or used up
-no longer counts. The EN itself is one more replica, which it knows without probing. Nothing is
-rejected.
+no longer counts, nor does an SN that no probe has come from yet. The EN itself is one more replica,
+which it knows without probing. Nothing is rejected.
 """
 
 import numpy as np
@@ -69,8 +69,7 @@ class PrequalDispatcher(Dispatcher):
         known = np.minimum(self._decisions[place], _REMEMBERED) * nodes
         rank = np.maximum(np.ceil(self._quantile * known).astype(np.int64) - 1, 0)
         limit = seen[np.arange(len(tasks)), rank]
-        # Where there is no SN, the age has no end.
-        fresh = (tasks.age_ms <= self._oldest_ms) & (uses < self._most_uses)
+        fresh = tasks.heard & (tasks.age_ms <= self._oldest_ms) & (uses < self._most_uses)
         usable = np.concatenate([np.ones((len(tasks), 1), np.bool_), fresh], axis=1)
         latency = np.concatenate(
             [tasks.en_state[:, LATENCY, None], tasks.status[:, :, PROBED_LATENCY]], axis=1

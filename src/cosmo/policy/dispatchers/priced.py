@@ -26,8 +26,11 @@ class PricedBooksDispatcher(SelfTrackingDispatcher):
     def would_decide(self, tasks: DispatchObservation) -> Actions:
         """The choice, without writing it into the books."""
         chosen = super().would_decide(tasks)
-        dear = tasks.cycles > self._most - self._price * self.outstanding_ms(tasks)
-        return np.where(dear, tasks.reject, chosen)
+        return np.where(tasks.cycles > self.most_cycles(tasks), tasks.reject, chosen)
+
+    def most_cycles(self, tasks: DispatchObservation) -> Floats:
+        """[row] the largest demand that is taken now, in cycles."""
+        return self._most - self._price * self.outstanding_ms(tasks)
 
     def outstanding_ms(self, tasks: DispatchObservation) -> Floats:
         """B: the EN's work and what its books say of every SN, in ms of their total rate."""

@@ -12,6 +12,7 @@ load included. Refusals and statuses tell how many places others take.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,14 @@ class Seen:
 
     before: Arrays
     task: Arrays
+
+
+def _rows_of(tasks: DispatchObservation) -> tuple[Any, Any]:
+    """The index of each row's world and EN, to read: of a single row one that copies nothing."""
+    if len(tasks) == 1:
+        world = int(tasks.world[0])
+        return slice(world, world + 1), int(tasks.en[0])
+    return tasks.world, tasks.en
 
 
 class Books:
@@ -119,6 +128,11 @@ class Books:
         share = np.where(last.any(axis=1)[:, None], last, 1.0 / slots[:, None])
         np.subtract.at(self._free, there, share * service[:, None])
 
+    @property
+    def all_routes(self) -> bool:
+        """Whether every EN reaches every column's SN, with room for a task."""
+        return bool(self._routes.all())
+
     def places(self, en: Ints) -> Floats:
         """[k], or [row, k] where ENs differ in it: tasks that SNs hold, at least 1."""
         return np.asarray(self._shown_places[0 if self._same_places else en])
@@ -129,7 +143,7 @@ class Books:
 
     def see(self, tasks: DispatchObservation) -> Seen:
         """Take in what the observation brings, and say what is known."""
-        place, now = (tasks.world, tasks.en), tasks.time_ms
+        place, now = _rows_of(tasks), tasks.time_ms
         load = self.load.see(tasks)
         if self._rules.evidence:
             self._take_status(tasks)
@@ -139,8 +153,8 @@ class Books:
         left = np.maximum(self._local_free[place] - now[:, None], 0.0)
         free = np.maximum(self._free[place] - now[:, None, None], 0.0)
         there = held & (finish > now[:, None, None])
-        count = there.sum(axis=2).astype(np.float64)
-        evidence = self._evidence[place]
+        count = np.add.reduce(there, 2, np.float64)
+        evidence = self._evidence[place].copy()
         age = now[:, None] - evidence[..., _HEARD_MS]
         evidence[..., _HEARD_MS] = np.minimum(age, self._oldest_ms)
         evidence[..., _SURPRISE] *= np.exp(age / -self._surprise_ms)
@@ -235,7 +249,7 @@ class Books:
     def _take_overdue(self, tasks: DispatchObservation, held: Bools, finish: Floats) -> bool:
         """Whether something is overdue, of what is held by the books and when it should finish."""
         due = finish + self._site.links.result_ms[tasks.en][:, :, None]
-        late = np.where(held, tasks.time_ms[:, None, None] - due, 0.0).max(axis=2)
+        late = np.maximum.reduce(np.where(held, tasks.time_ms[:, None, None] - due, 0.0), 2)
         row, column = np.nonzero(late > self._exact_ms)
         if len(row) == 0:
             return False
@@ -246,7 +260,7 @@ class Books:
         return True
 
     def _take_status(self, tasks: DispatchObservation) -> None:
-        place = tasks.world, tasks.en
+        place = _rows_of(tasks)
         row, column = np.nonzero(tasks.status_ms > self._status_ms[place])  # never where it is NaN
         if len(row) == 0:
             return
@@ -284,6 +298,8 @@ class Books:
             self._finish[at] = append(self._free, some, self._arrival[at], service)
             coming[which, entry[which]] = False
         now = tasks.time_ms[row, None]
-        moved = np.maximum(self._free[there], now) - np.maximum(expected, now)
-        late = np.where(np.isfinite(moved), moved, 0.0).sum(axis=1) / slots
+        # SNs have different numbers of slots; one that is not there is never free.
+        real = number < slots[:, None]
+        moved = np.maximum(self._free[there], now) - np.maximum(np.where(real, expected, 0.0), now)
+        late = np.where(real, moved, 0.0).sum(axis=1) / slots
         self._note(there, np.where(np.abs(late) > self._exact_ms, late, 0.0), source)

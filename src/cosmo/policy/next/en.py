@@ -51,6 +51,7 @@ class NextDispatcher(Dispatcher):
         self._seats, self._weigh = seats, weigh
         self.measures = measures_of(rules, site)
         self.books = Books(site, rules)
+        self._all_routes = self.books.all_routes
 
     def observe(self, feedback: Feedback) -> None:
         """Results and refusals are evidence."""
@@ -66,9 +67,9 @@ class NextDispatcher(Dispatcher):
         if places.ndim > 1:
             places = np.maximum(self._seats.spread(worlds, places), 1.0)  # of empty seats too
         advantage, fate, _ = self._weigh(self.layers, before, task, places, self.measures)
-        # Where no task fits at all, or nobody is there, none is sent.
         advantage = self._seats.gathered(worlds, advantage)
-        advantage = np.where(self.books.routes(tasks.en), advantage, NEVER)
+        if not self._all_routes:  # where no task fits at all, or nobody is there, none is sent
+            advantage = np.where(self.books.routes(tasks.en), advantage, NEVER)
         return Considered(seen, advantage, self._seats.gathered(worlds, fate))
 
     def commit(self, tasks: DispatchObservation, considered: Considered, actions: Ints) -> None:

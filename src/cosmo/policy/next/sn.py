@@ -61,6 +61,11 @@ def _mean(values: Floats, reached: NDArray[np.bool_]) -> Floats:
     return found
 
 
+def told_of(states: SnStates, rules: NextRules) -> Floats:
+    """[row, d] what a status of these states says: (work in cycles, free bytes), or all of R12."""
+    return states.state[:, rules.carried]
+
+
 class NextUpdater(Updater):
     """Weighs its news."""
 
@@ -94,5 +99,5 @@ class NextUpdater(Updater):
         return worth > self._price, np.where(near, self._look_ms, self._rest_ms)
 
     def encode(self, states: SnStates) -> Floats:
-        """[row, (work in cycles, free bytes)], or all four numbers of R12."""
-        return states.state[:, self._rules.carried]
+        """[row, d] as `told_of` says."""
+        return told_of(states, self._rules)

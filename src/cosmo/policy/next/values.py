@@ -15,9 +15,11 @@ for training (`xp`). SNs share their weights and are summed up, so that any numb
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosmo.policy.networks import Array, Parameters, linear, sigmoid, with_bias
 from cosmo.policy.next import load
@@ -51,20 +53,38 @@ def chance_shapes(hidden: int) -> dict[str, tuple[int, ...]]:
 
 
 def _columns(parts: Sequence[Array], xp: Any) -> Array:
-    """Numbers side by side on a new last axis (on a few numbers `np.stack` takes twice as long)."""
+    """Numbers side by side on a new last axis, the first as wide as any (on a few numbers
+    `np.stack` takes twice as long).
+    """
     if xp is not np:
         return xp.stack(parts, -1)
-    found = np.empty((*np.broadcast_shapes(*(part.shape for part in parts)), len(parts)))
+    found = np.empty((*parts[0].shape, len(parts)))
     for place, part in enumerate(parts):
         found[..., place] = part
     return found
+
+
+def _least(x: Array, xp: Any) -> Array:
+    """The least along the last axis (methods of NumPy's arrays take twice as long to begin)."""
+    return np.minimum.reduce(x, -1) if xp is np else x.min(-1)
+
+
+def _most(x: Array, xp: Any) -> Array:
+    """The largest along the last axis."""
+    return np.maximum.reduce(x, -1) if xp is np else x.max(-1)
+
+
+def _sum(x: Array, xp: Any) -> Array:
+    """The sum along the last axis."""
+    return np.add.reduce(x, -1) if xp is np else x.sum(-1)
 
 
 def local_inputs(free: Array, taken: Array, m: Measures, xp: Any) -> Array:
     """[…, LOCAL] of an EN: when its first and last slot will be free, its room, its work."""
     near = xp.minimum(free, m.far_ms) / m.slots_ms
     slots = free.shape[-1]
-    return _columns([near.min(-1), near.max(-1), taken, near.sum(-1) / slots], xp)
+    ends = _least(near, xp), _most(near, xp)
+    return _columns([*ends, taken, _sum(near, xp) / slots], xp)
 
 
 def remote_inputs(
@@ -73,28 +93,45 @@ def remote_inputs(
     """[…, SN, REMOTE] of SNs: when their slots will be free, places, the link, evidence."""
     ordered = xp.sort(xp.minimum(free, m.far_ms) / m.slots_ms, -1)
     slots = ordered.shape[-1]
-    pick = [round(k * (slots - 1) / (_SLOTS - 1)) for k in range(_SLOTS)]
-    spread = ordered if pick == list(range(slots)) else ordered[..., np.array(pick)]
-    own = _columns([ordered.sum(-1) / slots, count / places, backlog / m.backlog_ms], xp)
+    spread = ordered if slots == _SLOTS else ordered[..., _spread_over(slots)]
+    own = _columns([_sum(ordered, xp) / slots, count / places, backlog / m.backlog_ms], xp)
     return xp.concatenate([spread, own, evidence], -1)
 
 
+@cache
+def _spread_over(slots: int) -> NDArray[np.int64]:
+    """Which of so many slots the networks see."""
+    return np.array([round(k * (slots - 1) / (_SLOTS - 1)) for k in range(_SLOTS)])
+
+
+@cache
+def _single(numbers: tuple[float, ...]) -> NDArray[np.float32]:
+    """Numbers in single precision, made once."""
+    return np.array(numbers, np.float32)
+
+
 def chance_inputs(
-    before: Arrays, task: Arrays, evidence: Array, places: Array, m: Measures, xp: Any
+    before: Arrays,
+    task: Arrays,
+    way: tuple[Array, Array],
+    evidence: Array,
+    places: Array,
+    m: Measures,
+    xp: Any,
 ) -> Array:
     """[…, SN, CHANCE]: the slack that is left by the books, the room, and the evidence as
-    `evidence_inputs` shows it.
+    `evidence_inputs` shows it; `way` is what `way_there` says.
     """
-    upload, wait = _way_there(before, task, xp)
+    upload, wait = way
     margin = task["slack"][..., None] - upload - wait - task["service"] - task["back"]
-    slack = _clip(margin[..., None] / np.array(m.slack_ms, np.float32), _MOST, xp)
+    slack = _clip(margin[..., None] / _single(m.slack_ms), _MOST, xp)
     room = places - before["count"] - 0.5
     near = xp.minimum(before["remote"], m.far_ms)
     parts = [
         _clip(room * 2.0, 1.0, xp),
         room / places,
         xp.minimum(wait, m.far_ms) / m.wait_ms,
-        near.sum(-1) / (near.shape[-1] * m.slots_ms),
+        _sum(near, xp) / (near.shape[-1] * m.slots_ms),
         _clip((room - before["evidence"][..., 2]) / 2.0, 2.0, xp),
     ]
     return xp.concatenate([slack, _columns(parts, xp), evidence], -1)
@@ -161,24 +198,18 @@ def _two(first: Array, second: Array, behind: int, xp: Any) -> Array:
     return xp.concatenate([first[new], second[new]], -1 - behind)
 
 
-def _way_there(before: Arrays, task: Arrays, xp: Any) -> tuple[Array, Array]:
+def way_there(before: Arrays, task: Arrays, xp: Any = np) -> tuple[Array, Array]:
     """To each SN, by the books: upload, and the wait for a slot."""
     upload = before["backlog"] + task["transfer"]
-    return upload, xp.maximum(before["remote"].min(-1) - upload, 0.0)
+    return upload, xp.maximum(_least(before["remote"], xp) - upload, 0.0)
 
 
-def delays(before: Arrays, task: Arrays, xp: Any = np) -> Array:
-    """Of every route from now on, by the books."""
-    local = before["local"].min(-1) + task["local_service"]
-    upload, wait = _way_there(before, task, xp)
+def delays(before: Arrays, task: Arrays, way: tuple[Array, Array], xp: Any = np) -> Array:
+    """Of every route from now on, by the books; `way` is what `way_there` says."""
+    local = _least(before["local"], xp) + task["local_service"]
+    upload, wait = way
     remote = upload + wait + task["service"] + task["back"]
     return xp.concatenate([local[..., None], remote], -1)
-
-
-def local_chance(before: Arrays, task: Arrays) -> Array:
-    """Whether the EN itself will be in time: it knows."""
-    delay = before["local"].min(-1) + task["local_service"]
-    return (delay <= task["slack"]) & (before["local_room"] > 0)
 
 
 def _dense(p: Parameters, name: str, x: Array, xp: Any) -> Array:
@@ -187,21 +218,21 @@ def _dense(p: Parameters, name: str, x: Array, xp: Any) -> Array:
     return xp.maximum(flat, 0.0).reshape(*x.shape[:-1], -1)
 
 
-def _choices(local: Array, as_is: Array, taken: Array, load: Array, xp: Any) -> Array:
+def _choices(local: Array, as_is: Array, taken: Array, asked: Array, xp: Any) -> Array:
     """[…, choice, inputs of the joint layer]: rejected, local, SN 1, …"""
     here, there = local[..., :1, :], local[..., 1:, :]  # without the task, and with it
     sns, size = taken.shape[-2], here.shape[-1]
     if xp is not np:
         locals_ = xp.concatenate([here, there, xp.repeat(here, sns, -2)], -2)
         remotes = xp.concatenate([as_is, as_is, taken], -2)
-        return xp.concatenate([locals_, remotes, xp.repeat(load, 2 + sns, -2)], -1)
+        return xp.concatenate([locals_, remotes, xp.repeat(asked, 2 + sns, -2)], -1)
     # The same, put together in place: on a few numbers that takes half the time.
     found = np.empty((*taken.shape[:-2], 2 + sns, 3 * size), np.float32)
     found[..., :size] = here
     found[..., 1:2, :size] = there
     found[..., :2, size : 2 * size] = as_is
     found[..., 2:, size : 2 * size] = taken
-    found[..., 2 * size :] = load
+    found[..., 2 * size :] = asked
     return found
 
 
@@ -212,12 +243,14 @@ def _joint(p: Parameters, inputs: Array, xp: Any) -> Array:
     ].reshape(h.shape[0], *(1,) * (h.ndim - 2))
 
 
-def value(p: Parameters, local: Array, remote: Array, load: Array, xp: Any = np) -> Array:
-    """V of afterstates: local [run, row, LOCAL], remote [run, row, SN, REMOTE], load."""
+def value(p: Parameters, local: Array, remote: Array, asked: Array, xp: Any = np) -> Array:
+    """V of afterstates: local [run, row, LOCAL], remote [run, row, SN, REMOTE], and how much the EN
+    is asked to do, [run, row, load.SIZE].
+    """
     parts = (
         _dense(p, "local", local, xp),
         _dense(p, "remote", remote, xp).sum(-2),
-        _dense(p, "load", load, xp),
+        _dense(p, "load", asked, xp),
     )
     return _joint(p, xp.concatenate(parts, -1), xp)
 
@@ -245,14 +278,18 @@ def weighed(
     seen = _dense(p, "load", before["load"], xp)[..., None, :]
     values = _joint(p, _choices(local, as_is, taken, seen, xp), xp)
     rejected = values[..., 0]
-    logits = chance_logits(p, chance_inputs(before, task, evidence, places, m, xp), xp)
-    own = xp.where(local_chance(before, task), 1.0, 0.0)[..., None]
+    way = way_there(before, task, xp)
+    logits = chance_logits(p, chance_inputs(before, task, way, evidence, places, m, xp), xp)
+    delay = delays(before, task, way, xp)
+    # Whether the EN itself will be in time it knows.
+    in_time = (delay[..., 0] <= task["slack"]) & (before["local_room"] > 0)
+    own = xp.where(in_time, 1.0, 0.0)[..., None]
     chance = xp.concatenate([own, sigmoid(logits, xp)], -1)
     earned = chance - m.failure * (1.0 - chance)
     gained = xp.where(
         chance > m.least_chance, earned + values[..., 1:] - rejected[..., None], NEVER
     )
-    return gained, earned - m.haste_per_ms * delays(before, task, xp), rejected
+    return gained, earned - m.haste_per_ms * delay, rejected
 
 
 def best_route(advantage: Array, fate: Array, margin: float, xp: Any = np) -> tuple[Array, Array]:

@@ -102,6 +102,11 @@
     }
     if (metric === "success_rate") {
       const bound = data.bounds.filter((row) => here(row) && row.arrivals === arrivals).sort((a, b) => a.rate - b.rate);
+      const known = bound.filter((row) => row.clairvoyant_bound !== null);
+      if (known.length) {
+        traces.push({ name: "clairvoyant bound", mode: "markers", x: known.map((row) => row.rate), y: known.map((row) => row.clairvoyant_bound),
+          marker: { color: css("--quiet"), symbol: "line-ew-open", size: 16 } });
+      }
       for (const [key, name, dash] of [["fluid_bound", "fluid bound", "dash"], ["mean_bound", "µ*/rate", "dot"]]) {
         traces.push({ name, mode: "lines", x: bound.map((row) => row.rate), y: bound.map((row) => row[key]),
           line: { color: css("--quiet"), dash, width: 1 } });
