@@ -8,6 +8,7 @@ import cosmo
 from cosmo.cli import (
     calibrate,
     evaluate,
+    importing,
     methods,
     ns3,
     report,
@@ -35,6 +36,7 @@ app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("report")(report.report)
 app.command("workload")(workload.workload)
+app.command("import")(importing.import_trace)
 app.command("methods")(methods.methods)
 app.add_typer(study.app, name="study")
 app.add_typer(scenario.app, name="scenario")

@@ -65,15 +65,19 @@ def is_papers_world(scenario: Scenario) -> bool:
 
 
 def bounds(plan: Plan) -> polars.DataFrame:
-    """Both capacity bounds at every load: scenario, arrivals, rate, mean_bound, fluid_bound."""
+    """Both capacity bounds at every load: scenario, arrivals, rate, mean_bound, fluid_bound.
+
+    They know the demands of generated tasks; a trace has none.
+    """
     seen = {}
     for scenario, process, rate, _ in plan.points():
         key = scenario.name, process, rate
-        if key not in seen:
+        if key not in seen and not scenario.workload.trace:
             here = at_load(scenario, process, rate)
             seen[key] = (mean_bound(here), fluid_bound(here))
     rows = [(*key, *values) for key, values in seen.items()]
-    columns = ["scenario", "arrivals", "rate", "mean_bound", "fluid_bound"]
+    numbers = dict.fromkeys(("rate", "mean_bound", "fluid_bound"), polars.Float64)
+    columns = {"scenario": polars.String, "arrivals": polars.String, **numbers}
     return polars.DataFrame(rows, schema=columns, orient="row")
 
 

@@ -23,7 +23,7 @@ from cosmo.measure import METRICS
 from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed
 from cosmo.study.checks import CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
-from cosmo.study.method_files import digests
+from cosmo.study.method_files import digests, trace_digests
 from cosmo.tables import write_table
 
 KEYS = ("scenario", "arrivals", "rate", "method", "seed", "episode")
@@ -77,7 +77,7 @@ class PlayUnit:
             "arrivals": self.arrivals,
             "rates": self.rates,
             "method": self.method,
-            "files": digests(self.method),
+            "files": [*digests(self.method), *trace_digests([self.scenario])],
             "seeds": self.seeds,
             "episodes": self.episodes,
         }
@@ -133,6 +133,7 @@ class TrainUnit:
             "everywhere": self.everywhere,
             "seeds": self.seeds,
             "episodes": self.episodes,
+            "files": trace_digests(self.played_on),
             "training": self.config.model_dump(mode="json"),
         }
 
