@@ -1,10 +1,14 @@
 """The last info, pictures, and the compiled opponents of `cosmo/Update-v0`."""
 
+import importlib.util
+from pathlib import Path
+
 import gymnasium
+import jax
 import numpy as np
 import pytest
 
-import cosmo.envs  # noqa: F401 (registers the environments)
+import cosmo.envs  # registers the environments
 from cosmo import InputError, load, method, simulate
 from cosmo.envs import UpdateEnv, UpdateVectorEnv, aec
 from cosmo.measure import METRICS
@@ -111,3 +115,19 @@ def test_a_window_needs_a_display(monkeypatch):
         UpdateEnv(render_mode="human")
     with pytest.raises(InputError, match="render_mode = 'ascii': must be 'rgb_array' or 'human'"):
         UpdateEnv(render_mode="ascii")
+
+
+def test_ppo_on_one_page_runs(monkeypatch):
+    path = Path(__file__).parents[2] / "examples" / "jax_ppo.py"
+    spec = importlib.util.spec_from_file_location("jax_ppo", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    for name, value in (("WORLDS", 2), ("STEPS", 16), ("BATCHES", 2), ("EPOCHS", 1)):
+        monkeypatch.setattr(example, name, value)
+    before = example.initial(jax.random.PRNGKey(0), 22, 3)
+    after = example.train(64)
+    assert not np.array_equal(before[0][0], after[0][0])
+    greedy = cosmo.envs.from_callable(
+        lambda seen: np.asarray(example.forward(after, seen)[0].argmax(axis=1)), "never"
+    )
+    assert simulate(load("paper", SHORT), greedy).episodes[0]["success_rate"] >= 0.0

@@ -164,6 +164,7 @@ class Game:
 
     rides = False  # whether statuses may ride on results
     side: str
+    turn: Decisions  # who waits for the agent
     view: Any  # EnView or SnView
     actions: int
     _told = 0  # settled tasks in the turn that have been looked at

@@ -58,7 +58,7 @@ class CosmoVecEnv(VecEnv):  # type: ignore[misc]
         """Every world at the start of an episode: [world, number]."""
         seen, _ = self.env.reset(seed=self._seed)
         self._seed = None
-        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._begin()
         return seen
 

@@ -87,8 +87,9 @@ class Screen:
             works.legend(loc="upper left", frameon=False)
         outcomes.bar(_OUTCOMES, [self._counts[name] for name in _OUTCOMES])
         outcomes.set_title("tasks so far", loc="left")
-        canvas.draw()
-        return np.asarray(canvas.buffer_rgba(), np.uint8)[..., :3].copy()
+        canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+        return np.asarray(pixels, np.uint8)[..., :3].copy()
 
     def show(self) -> None:
         """The picture in a window."""
