@@ -36,10 +36,10 @@ class Rule(NamedTuple):
     sn_rate: Floats  # [SN]
     sn_full_rate: Floats  # [SN] of all slots
     sn_idle: Floats  # [SN, (N, W, B, M)]
-    result_ms: Floats  # [EN, SN]
+    result_ms: Floats  # [EN, k] of the k-th SN that it reaches (R30)
+    hops: NDArray[np.int64]  # [EN, k]
+    hop_delay_ms: Floats  # [EN, k]
     reservation_floor: float
-    hops: int
-    hop_delay_ms: float
     packet_bytes: float
 
 
@@ -56,70 +56,78 @@ def compiled_play(dispatcher: Dispatcher, site: Site) -> Callable[..., None] | N
         sn_full_rate=site.sn.full_rate,
         sn_idle=site.sn.idle_state,
         result_ms=links.result_ms,
-        reservation_floor=float(site.reservation_floor_bytes),
         hops=links.hops,
-        hop_delay_ms=float(links.hop_delay_ms),
+        hop_delay_ms=links.hop_delay_ms,
+        reservation_floor=float(site.reservation_floor_bytes),
         packet_bytes=float(links.packet_bytes),
     )
     return lambda constants, state, turn: play(constants, state, turn, rule)
 
 
 @compiled
-def _seen(rule, turn, n, sn, field):
+def _seen(rule, turn, n, k, field):
     """A number of an SN's state as the EN knows it: an idle SN while nothing was heard (R14)."""
-    if math.isnan(turn.status_source[n, sn]):
-        return rule.sn_idle[sn, field]
-    return turn.status[n, sn, field]
+    if math.isnan(turn.status_source[n, k]):
+        return rule.sn_idle[turn.reached[n, k], field]
+    return turn.status[n, k, field]
 
 
 @compiled
-def _upload_ms(rule, turn, n, sn):
-    rate = turn.up_link[n, sn, 0] * BYTES_PER_MS
-    size = turn.dispatch[n].input_bytes
-    way = _transfer_ms(size, rate, rule.hops, rule.hop_delay_ms, rule.packet_bytes)
-    return turn.up_backlog[n, sn] + way
+def _upload_ms(rule, turn, n, k):
+    rate, task = turn.up_link[n, k, 0] * BYTES_PER_MS, turn.dispatch[n]
+    hops, delay = rule.hops[task.en, k], rule.hop_delay_ms[task.en, k]
+    way = _transfer_ms(task.input_bytes, rate, hops, delay, rule.packet_bytes)
+    return turn.up_backlog[n, k] + way
 
 
 @compiled
 def _estimate(rule, turn, n):
     task = turn.dispatch[n]
-    sns = rule.sn_rate.size
+    most = turn.reached.shape[1]
     elapsed = task.time_ms - task.generated_ms
     needed = max(task.input_bytes, rule.reservation_floor)
-    action, best = sns + 1, np.inf
+    action, best = most + 1, np.inf
     local = elapsed + task.local_wait_ms + task.cycles / rule.en_rate[task.en]
     if task.local_room and local <= task.deadline_ms:
         action, best = 0, local
-    for sn in range(sns):
+    for k in range(most):
+        sn = turn.reached[n, k]
+        if sn < 0:
+            continue
         wait = 0.0
-        if not _seen(rule, turn, n, sn, IDLE) > 0:
-            wait = _seen(rule, turn, n, sn, WORK) / rule.sn_full_rate[sn]
-        delay = elapsed + _upload_ms(rule, turn, n, sn) + wait
-        delay = delay + task.cycles / rule.sn_rate[sn] + rule.result_ms[task.en, sn]
-        room = _seen(rule, turn, n, sn, STORAGE) >= needed
+        if not _seen(rule, turn, n, k, IDLE) > 0:
+            wait = _seen(rule, turn, n, k, WORK) / rule.sn_full_rate[sn]
+        delay = elapsed + _upload_ms(rule, turn, n, k) + wait
+        delay = delay + task.cycles / rule.sn_rate[sn] + rule.result_ms[task.en, k]
+        room = _seen(rule, turn, n, k, STORAGE) >= needed
         if room and delay <= task.deadline_ms and delay < best:
-            action, best = 1 + sn, delay
+            action, best = 1 + k, delay
     return action
 
 
 @compiled
 def _strict(rule, turn, n):
     task = turn.dispatch[n]
-    sns = rule.sn_rate.size
+    most = turn.reached.shape[1]
     elapsed = task.time_ms - task.generated_ms
     local = (task.en_state[WORK] + task.cycles) / rule.en_rate[task.en]
     if task.local_room and elapsed + local <= task.deadline_ms:
         return 0
-    best = 0
-    for sn in range(1, sns):
-        if _seen(rule, turn, n, sn, WORK) < _seen(rule, turn, n, best, WORK):
-            best = sn
-    served = (_seen(rule, turn, n, best, WORK) + task.cycles) / rule.sn_rate[best]
+    best = -1
+    for k in range(most):
+        if turn.reached[n, k] >= 0 and (
+            best < 0 or _seen(rule, turn, n, k, WORK) < _seen(rule, turn, n, best, WORK)
+        ):
+            best = k
+    if best < 0:
+        return most + 1
+    rate = rule.sn_rate[turn.reached[n, best]]
+    served = (_seen(rule, turn, n, best, WORK) + task.cycles) / rate
     way = _upload_ms(rule, turn, n, best) + rule.result_ms[task.en, best]
     room = _seen(rule, turn, n, best, STORAGE) >= max(task.input_bytes, rule.reservation_floor)
     if room and elapsed + way + served <= task.deadline_ms:
         return 1 + best
-    return sns + 1
+    return most + 1
 
 
 def _entry_point(fingerprint: str) -> Any:
