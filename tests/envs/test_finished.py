@@ -67,13 +67,20 @@ def test_vector_environments_and_aec_have_them_too():
     assert set(ended["sn_0"]) == KNOWN
 
 
+UNEVEN = ("backhaul.reach=[[1], [0, 1], [0]]", "backhaul.up_mbps=96.0", "backhaul.down_mbps=192.0")
+
+
 @pytest.mark.parametrize(
-    ("scenario", "dispatcher"),
-    [("paper", "aoi-threshold/estimate"), ("campus", "aov-gap"), ("campus", "periodic-20")],
+    ("scenario", "dispatcher", "more"),
+    [
+        ("paper", "aoi-threshold/estimate", ()),
+        ("campus", "aov-gap", UNEVEN),
+        ("campus", "periodic-20", UNEVEN),
+    ],
 )
-def test_compiled_rules_decide_as_their_dispatchers_do(scenario, dispatcher):
-    """To the last bit, over restarts, in several worlds."""
-    settings = {"scenario": scenario, "dispatcher": dispatcher, "settings": SHORT}
+def test_compiled_rules_decide_as_their_dispatchers_do(scenario, dispatcher, more):
+    """To the last bit, over restarts, in several worlds, whatever an EN reaches."""
+    settings = {"scenario": scenario, "dispatcher": dispatcher, "settings": (*SHORT, *more)}
     fast, slow = (UpdateVectorEnv(3, **settings) for _ in range(2))
     assert fast.game._compiled is not None
     slow.game._compiled = None
