@@ -41,6 +41,7 @@ class Documents(Generic[Model]):
     package: str
     first: str  # the preset that comes first
     example: str  # of a setting
+    files: tuple[str, ...] = ()  # fields that name files, as seen from the document
 
     def preset_names(self) -> list[str]:
         """The presets that come with the package."""
@@ -107,6 +108,9 @@ class Documents(Generic[Model]):
             raise InputError(f"{name}: not valid TOML: {error}") from None
         except RecursionError:
             raise InputError(f"{name}: not valid TOML: nested too deeply") from None
+        if name not in presets:
+            for field in self.files:
+                _find_beside(data, field, Path(source).parent)
         if "extends" not in data:
             return data
         parent = data.pop("extends")
@@ -169,6 +173,18 @@ def _set(data: dict[str, Any], field: str, value: Any) -> None:
             raise InputError(f"{field}: {key} is a value, not a group of fields")
         data[key] = data = dict(inner)
     data[last] = value
+
+
+def _find_beside(data: dict[str, Any], field: str, folder: Path) -> None:
+    """Let a relative path in a document start from the document's folder."""
+    *groups, last = field.split(".")
+    for key in groups:
+        inner = data.get(key)
+        if not isinstance(inner, dict):
+            return
+        data = inner
+    if isinstance(data.get(last), str) and data[last]:
+        data[last] = str(folder / data[last])
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -84,7 +84,10 @@ def test_undecided_tasks_are_reported(cosmo, tmp_path):
         "--set", "mobility.radius_m=6", "--set", "mobility.speed_m_per_s=0",
     )  # fmt: skip
     assert code == 0
-    assert "did not reach their EN in time" in err
+    assert (
+        "their UEs were outside the cell (R7); to keep UEs in reach: --set mobility.radius_m=7"
+        in err
+    )
     rows = polars.read_csv(path).filter(polars.col("action") == "none")
     assert set(rows["outcome"]) == {"none"}
     assert rows["decided_ms"].null_count() == len(rows) > 0

@@ -36,7 +36,7 @@ def test_a_hundred_thousand_tasks_of_a_trace_go_through(tmp_path):
     done = subprocess.run(
         _cosmo(
             "simulate", "--method", "local-until-full", "--trace", "trace.csv", "--json",
-            "--tasks-out", "tasks.parquet", "--set", "mobility.at_edge=turn",
+            "--tasks-out", "tasks.parquet", "--set", "episode.window_ms=500000.0",
         ),
         cwd=tmp_path,
         capture_output=True,

@@ -83,7 +83,8 @@ def test_code_sets_values_and_nothing_in_them_is_read():
         ),
         (
             "workload.arrivals=pois",
-            "workload.arrivals = 'pois': must be 'deterministic', 'poisson', 'bursty' or 'steps'",
+            "workload.arrivals = 'pois': must be 'deterministic', 'poisson', 'bursty', 'steps' or"
+            " 'trace'",
         ),
         ("workload.rat=3", "workload.rat: unknown field, did you mean rate?"),
         ("episode.window_s=10", "episode.window_s: unknown field, did you mean window_ms?"),

@@ -9,6 +9,7 @@ from cosmo.cli import (
     bound,
     calibrate,
     evaluate,
+    importing,
     methods,
     ns3,
     report,
@@ -37,6 +38,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("bound")(bound.bound)
 app.command("report")(report.report)
 app.command("workload")(workload.workload)
+app.command("import")(importing.import_trace)
 app.command("methods")(methods.methods)
 app.add_typer(study.app, name="study")
 app.add_typer(scenario.app, name="scenario")

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
 from cosmo.control import Simulation
 from cosmo.measure import Interval, fluid_bound, mean_bound
@@ -10,15 +9,16 @@ from cosmo.scenario import Scenario
 
 
 def simulation_document(
-    scenario: Scenario, method_name: str, seed: int, result: Simulation, trace: Path | None
+    scenario: Scenario, method_name: str, seed: int, result: Simulation
 ) -> dict[str, object]:
     """One method's episodes of one run."""
+    trace = scenario.workload.trace
     return {
         "scenario": scenario.name,
         "engine": scenario.engine,
         "arrivals": None if trace else scenario.workload.arrivals,
         "rate": None if trace else scenario.workload.rate,
-        "trace": None if trace is None else str(trace),
+        "trace": trace or None,
         "method": method_name,
         "seed": seed,
         "episodes": len(result.episodes),

@@ -7,6 +7,7 @@ import typer
 
 from cosmo.cli.console import metrics_table, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import metrics_document, simulation_document
+from cosmo.cli.loads import load_told, recorded_windows
 from cosmo.cli.options import (
     ArrivalsOption,
     EngineOption,
@@ -14,6 +15,7 @@ from cosmo.cli.options import (
     JsonOption,
     RateOption,
     SetOption,
+    TraceOption,
     check_run,
     chosen_settings,
 )
@@ -23,7 +25,6 @@ from cosmo.control.evaluate import trained_on
 from cosmo.measure import Interval, summary
 from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed, load
-from cosmo.workload import read_trace
 
 
 def evaluate(
@@ -37,24 +38,22 @@ def evaluate(
     rate: RateOption = None,
     engine: EngineOption = None,
     settings: SetOption = None,
-    trace: Annotated[
-        Path | None, typer.Option(help="Take the tasks from this CSV or Parquet file.")
-    ] = None,
+    trace: TraceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Play trained controllers greedily and print their metrics, per run and overall."""
     check_run(0, episodes)
     controller = load_controller(folder)
-    fields = chosen_settings(settings, arrivals, rate, engine)
+    fields = chosen_settings(settings, arrivals, rate, engine, trace)
     scenarios = _scenarios(controller, scenario_name, fields)
-    tasks = None if trace is None else read_trace(trace, scenarios[0])
+    recorded_windows(scenarios[0])  # a trace that cannot be read is refused before the work
     prepare_engine(scenarios[0])
     with progress(f"{controller.method}, {len(scenarios)} run(s)") as share_done:
-        results = play_runs(controller, episodes, scenarios, tasks, share_done)
-    loads = _by_load(scenarios, results, trace)
+        results = play_runs(controller, episodes, scenarios, share_done=share_done)
+    loads = _by_load(scenarios, results)
     if as_json:
         runs = [
-            simulation_document(scenario, controller.method, seed, result, trace)
+            simulation_document(scenario, controller.method, seed, result)
             for scenario, seed, result in zip(scenarios, controller.seeds, results, strict=True)
         ]
         overall = [
@@ -79,15 +78,13 @@ def evaluate(
 
 
 def _by_load(
-    scenarios: tuple[Scenario, ...], results: list[Simulation], trace: Path | None
+    scenarios: tuple[Scenario, ...], results: list[Simulation]
 ) -> dict[str, tuple[int, dict[str, Interval]]]:
     """Runs and metrics of every load; intervals are over runs, as in the paper."""
     groups: dict[str, list[dict[str, float]]] = {}
     for scenario, result in zip(scenarios, results, strict=True):
-        workload = scenario.workload
-        name = f"trace {trace}" if trace else f"{workload.arrivals}, {workload.rate:g} tasks/s"
         means = {metric: value.mean for metric, value in result.metrics.items()}
-        groups.setdefault(name, []).append(means)
+        groups.setdefault(load_told(scenario), []).append(means)
     return {name: (len(means), summary(means)) for name, means in groups.items()}
 
 

@@ -1,5 +1,6 @@
 """Options that several commands share, and how they become a scenario."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -24,15 +25,29 @@ EngineOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(help="Seed of the run.")]
 EpisodesOption = Annotated[int, typer.Option(help="How many episodes to play.")]
+TraceOption = Annotated[
+    Path | None,
+    typer.Option(help="Take the tasks from this CSV or Parquet file (workload.trace)."),
+]
 SEED_LIMIT = 2**63  # columns of tables have 64 bits
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")]
 
 
 def chosen_settings(
-    settings: list[str] | None, arrivals: str | None, rate: str | None, engine: str | None
+    settings: list[str] | None,
+    arrivals: str | None,
+    rate: str | None,
+    engine: str | None,
+    trace: Path | None = None,
 ) -> list[str]:
     """What the options set in a scenario."""
-    shorthand = (("workload.arrivals", arrivals), ("workload.rate", rate), ("engine", engine))
+    file = None if trace is None else json.dumps(str(trace))  # a text, whatever it is called
+    shorthand = (
+        ("workload.arrivals", arrivals),
+        ("workload.rate", rate),
+        ("engine", engine),
+        ("workload.trace", file),
+    )
     return [
         *(settings or []),
         *(f"{name}={value}" for name, value in shorthand if value is not None),
@@ -45,9 +60,10 @@ def chosen_scenario(
     arrivals: str | None,
     rate: str | None,
     engine: str | None = None,
+    trace: Path | None = None,
 ) -> Scenario:
     """The scenario that the options describe."""
-    return load(source, chosen_settings(settings, arrivals, rate, engine))
+    return load(source, chosen_settings(settings, arrivals, rate, engine, trace))
 
 
 def check_run(seed: int, episodes: int) -> None:

@@ -7,25 +7,24 @@ import typer
 
 from cosmo.cli.console import metrics_table, notes, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import simulation_document
+from cosmo.cli.loads import load_told, recorded_windows, resampling_told
 from cosmo.cli.options import (
     ArrivalsOption,
     EngineOption,
-    EpisodesOption,
     JsonOption,
     RateOption,
     ScenarioOption,
     SeedOption,
     SetOption,
+    TraceOption,
     check_output,
     check_run,
     chosen_scenario,
 )
 from cosmo.control import method
 from cosmo.control import simulate as play_episodes
-from cosmo.measure import task_table
-from cosmo.scenario import Scenario
+from cosmo.measure import lost_tasks_told, task_table
 from cosmo.tables import write_table
-from cosmo.workload import read_trace
 
 
 def simulate(
@@ -41,41 +40,38 @@ def simulate(
     engine: EngineOption = None,
     settings: SetOption = None,
     seed: SeedOption = 0,
-    episodes: EpisodesOption = 1,
-    trace: Annotated[
-        Path | None, typer.Option(help="Take the tasks from this CSV or Parquet file.")
+    episodes: Annotated[
+        int | None,
+        typer.Option(help="How many episodes to play: 1, or all windows of a trace by default."),
     ] = None,
+    trace: TraceOption = None,
     tasks_out: Annotated[
         Path | None, typer.Option(help="Write one row per task to this CSV or Parquet file.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Play a method on a scenario and print its metrics."""
-    scenario = chosen_scenario(scenario_name, settings, arrivals, rate, engine)
+    scenario = chosen_scenario(scenario_name, settings, arrivals, rate, engine, trace)
+    windows = recorded_windows(scenario)
+    episodes = (windows or 1) if episodes is None else episodes
     check_run(seed, episodes)
     chosen = method(method_name)
     if tasks_out is not None:
         check_output(tasks_out, (".csv", ".parquet"))
-    tasks = None if trace is None else read_trace(trace, scenario)
     prepare_engine(scenario)
     with progress(f"{scenario.name}, {method_name}") as share_done:
-        result = play_episodes(scenario, chosen, seed, episodes, tasks, share_done)
+        result = play_episodes(scenario, chosen, seed, episodes, share_done=share_done)
     if tasks_out is not None:
         table = task_table(result.outcomes, scenario)
         write_table(tasks_out, table)
     if as_json:
-        print_json(simulation_document(scenario, method_name, seed, result, trace))
+        print_json(simulation_document(scenario, method_name, seed, result))
         return
-    load = f"trace {trace}" if trace else f"{scenario.workload.arrivals}, {_load(scenario)}"
-    title = f"{method_name} on {scenario.name} ({load}), seed {seed}, {episodes} episode(s)"
+    place = f"{scenario.name} ({load_told(scenario)})"
+    title = f"{method_name} on {place}, seed {seed}, {episodes} episode(s)"
     show(metrics_table(title, result.metrics))
-    undecided = sum(int((outcome.action < 0).sum()) for outcome in result.outcomes)
-    if undecided:
-        total = sum(len(outcome.tasks) for outcome in result.outcomes)
-        notes.print(f"{undecided} of {total} tasks did not reach their EN in time (R4, R7)")
+    lost = lost_tasks_told(scenario, result.outcomes)
+    for line in (*resampling_told(scenario, seed, episodes), *lost):
+        notes.print(line, soft_wrap=True)
     if tasks_out is not None:
         notes.print(f"wrote {tasks_out}", soft_wrap=True)
-
-
-def _load(scenario: Scenario) -> str:
-    return f"{scenario.workload.rate:g} tasks/s"

@@ -9,7 +9,7 @@ from cosmo.errors import InputError
 from cosmo.measure import Regret, episode_metrics
 from cosmo.policy.controller import Controller
 from cosmo.scenario import Scenario, scenario_from
-from cosmo.workload import Tasks, episode, from_tasks
+from cosmo.workload import Tasks, episode, from_tasks, window
 from cosmo.world import Outcome
 
 
@@ -28,7 +28,7 @@ def evaluate(
     """Every run on `episodes` episodes of its own seed (the workloads of `simulate --seed`).
 
     `scenarios` are what each run is evaluated on, what it was trained on by default; with `tasks`
-    given, every episode has these very tasks. Runs play side by side.
+    given, episodes are windows of these (`cosmo.workload.windows`). Runs play side by side.
     """
     where = trained_on(controller) if scenarios is None else tuple(scenarios)
     for scenario in where:
@@ -42,7 +42,7 @@ def evaluate(
             worlds.append(
                 episode(scenario, seed, number)
                 if tasks is None
-                else from_tasks(scenario, tasks, seed, number)
+                else from_tasks(scenario, window(scenario, tasks, seed, number), seed, number)
             )
     total, before = sum(len(world.tasks) for world in worlds), 0
 

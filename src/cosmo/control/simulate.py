@@ -8,7 +8,7 @@ from cosmo.engine import worlds_at_once
 from cosmo.measure import Interval, Regret, episode_metrics, summary
 from cosmo.node import Method
 from cosmo.scenario import Scenario
-from cosmo.workload import Tasks, episode, from_tasks
+from cosmo.workload import Tasks, episode, from_tasks, window
 from cosmo.world import Outcome
 
 # Is told what share of the work is done.
@@ -36,7 +36,10 @@ def simulate(
     tasks: Tasks | None = None,
     share_done: ShareDone | None = None,
 ) -> Simulation:
-    """Play `episodes` episodes of run `seed`; with `tasks` given, each has these very tasks."""
+    """Play `episodes` episodes of run `seed`; with `tasks` given, these are their windows, as those
+    of a trace are (`cosmo.workload.windows`), in the world as it is described: to have UEs in reach
+    whenever they upload, name the trace in the scenario (`workload.trace`) instead.
+    """
     [found] = simulate_runs(scenario, method, [seed], episodes, tasks, share_done)
     return found
 
@@ -58,7 +61,7 @@ def simulate_runs(
         batch = [
             episode(scenario, seed, number)
             if tasks is None
-            else from_tasks(scenario, tasks, seed, number)
+            else from_tasks(scenario, window(scenario, tasks, seed, number), seed, number)
             for seed, number in here
         ]
         total = sum(len(each.tasks) for each in batch)

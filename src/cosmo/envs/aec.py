@@ -20,6 +20,7 @@ from gymnasium.spaces import Box, Discrete
 from pettingzoo import AECEnv
 
 from cosmo.engine import worlds as start
+from cosmo.envs.finished import finished_metrics
 from cosmo.envs.ledger import Ledger
 from cosmo.envs.spaces import space_of
 from cosmo.errors import InputError
@@ -198,6 +199,9 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
                 self.infos[agent]["final"].append(told)
         if turn.over:
             self.terminations = dict.fromkeys(self.agents, True)
+            metrics = finished_metrics(self.scenario, self.worlds, 0, self._dimensions)
+            for agent in self.agents:
+                self.infos[agent]["metrics"] = metrics
             self.agent_selection = self.agents[0]
             return
         if len(turn.dispatch):

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from cosmo.control.play import dispatched, encoded, ridden, updated
 from cosmo.engine import worlds as start
+from cosmo.envs.finished import finished_metrics
 from cosmo.envs.ledger import Ledger
+from cosmo.envs.rules import compiled_play
 from cosmo.node import (
     NOTHING,
     RAW,
@@ -30,7 +32,7 @@ from cosmo.policy.outside import check_raw, sends_raw
 from cosmo.policy.views import EnView, SnView
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
-from cosmo.world import Batch, Decisions, Settled, site_of
+from cosmo.world import Batch, Decisions, Settled, Worlds, site_of
 
 Floats = NDArray[np.float32]
 Observation = TypeVar("Observation", DispatchObservation, UpdateObservation, ResultObservation)
@@ -87,6 +89,7 @@ class Game:
 
     def __init__(self, scenario: Scenario, method: Method, dimensions: int) -> None:
         self.scenario, self.method, self._dimensions = scenario, method, dimensions
+        self._compiled: Callable[..., None] | None = None  # the other side, if it can be
         self.site = site_of(scenario)
 
     def begin(self, seeds: Sequence[int], numbers: Sequence[int]) -> Floats:
@@ -135,6 +138,10 @@ class Game:
             self._told = self._heard = 0  # the lists of what became of tasks start anew
         return self.worlds.advance(hold)
 
+    def metrics(self, world: int) -> dict[str, float]:
+        """How good the episode of a world that is over was (see `finished`)."""
+        return finished_metrics(self.scenario, self.worlds, world, self._dimensions)
+
     def _earn(self) -> None:
         """Rewards of what became final since the last look."""
         settled = self.worlds.settled()
@@ -157,6 +164,7 @@ class Game:
 
     rides = False  # whether statuses may ride on results
     side: str
+    turn: Decisions  # who waits for the agent
     view: Any  # EnView or SnView
     actions: int
     _told = 0  # settled tasks in the turn that have been looked at
@@ -228,9 +236,19 @@ class UpdateGame(Game):
         self.view = SnView(self.site, dimensions)
         self._intervals_ms = np.array(intervals_ms)
         self.actions = 2 * len(intervals_ms)
+        # Rules that hear nothing and draw nothing decide alike in every episode.
+        self._compiled = compiled_play(made_dispatcher(method, self.site), self.site)
 
     def _opponent(self, generation: int) -> Any:
         return _Opponent(self.method, self._site(generation))
+
+    def _advance(self, hold: str) -> Decisions:
+        play = self._compiled
+        if play is None or not isinstance(self.worlds, Worlds):
+            return super()._advance(hold)
+        if not hold:
+            self._told = self._heard = 0
+        return self.worlds.advance_playing(play, hold)
 
     def _to_agent(self, turn: Decisions) -> None:
         self._tell(turn)
@@ -251,7 +269,7 @@ class UpdateGame(Game):
     def _tell(self, turn: Decisions) -> None:
         """Rewards of what became final; dispatchers that learn from outcomes are told of them."""
         self._earn()
-        if len(turn.feedback) > self._heard:
+        if self._compiled is None and len(turn.feedback) > self._heard:
             news = rows_from(turn.feedback, self._heard)
             self._heard = len(turn.feedback)
             for opponent, rows, _ in self.opponents.each(news):

@@ -10,6 +10,7 @@ from gymnasium.spaces import Discrete
 from cosmo.control import method
 from cosmo.envs.aec import scenario_of
 from cosmo.envs.game import DispatchGame, Game, UpdateGame
+from cosmo.envs.screen import FPS, MODES, Screen, check_mode
 from cosmo.envs.spaces import space_of
 from cosmo.measure import OUTCOME_NAMES
 from cosmo.policy.outside import INTERVALS_MS
@@ -19,10 +20,12 @@ from cosmo.scenario import Scenario
 class _SideEnv(gymnasium.Env[Any, Any]):
     """One world; a step is one decision of the agent's side."""
 
-    metadata = {"render_modes": []}  # noqa: RUF012
+    metadata = {"render_modes": MODES, "render_fps": FPS}  # noqa: RUF012
 
-    def __init__(self, game: Game, reward_scale: float | None) -> None:
-        self.game = game
+    def __init__(self, game: Game, reward_scale: float | None, render_mode: str | None) -> None:
+        check_mode(render_mode)
+        self.game, self.render_mode = game, render_mode
+        self._screen = None if render_mode is None else Screen(game)
         self.observation_space = space_of(game.view)
         self.observation_names = game.view.names
         self.action_space = Discrete(game.actions)
@@ -39,6 +42,9 @@ class _SideEnv(gymnasium.Env[Any, Any]):
             self._seed, self._number = seed, -1
         self._number += 1
         seen = self.game.begin([self._seed], [self._number])
+        if self._screen is not None:
+            self._screen.clear()
+        self._look()
         return seen[0].copy(), self._info(0.0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -48,7 +54,26 @@ class _SideEnv(gymnasium.Env[Any, Any]):
         before = float(self.game.time_ms[0])
         seen, reward = self.game.step(np.array([int(action)]))
         over = bool(self.game.worlds.all_over)
-        return seen[0].copy(), float(reward[0]) / self._scale, over, False, self._info(before)
+        info = self._info(before)
+        if over:
+            info["metrics"] = self.game.metrics(0)
+        self._look()
+        return seen[0].copy(), float(reward[0]) / self._scale, over, False, info
+
+    def _look(self) -> None:
+        if self._screen is not None:
+            self._screen.note()
+            if self.render_mode == "human":
+                self._screen.show()
+
+    def render(self) -> Any:
+        """The picture as it is now, [row, column, colour], if the mode is "rgb_array"."""
+        return self._screen.image() if self._screen and self.render_mode == "rgb_array" else None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._screen is not None:
+            self._screen.close()
 
     def _info(self, before_ms: float) -> dict[str, Any]:
         now = float(self.game.time_ms[0])
@@ -76,11 +101,10 @@ class DispatchEnv(_SideEnv):
         engine: str | None = None,
         updater: str = "aoi-threshold",
         reward_scale: float | None = None,
-        render_mode: None = None,
+        render_mode: str | None = None,
     ) -> None:
         made = scenario_of(scenario, arrivals, rate, settings, engine)
-        super().__init__(DispatchGame(made, method(updater)), reward_scale)
-        self.render_mode = render_mode
+        super().__init__(DispatchGame(made, method(updater)), reward_scale, render_mode)
 
 
 class UpdateEnv(_SideEnv):
@@ -99,8 +123,8 @@ class UpdateEnv(_SideEnv):
         dispatcher: str = "aoi-threshold/estimate",
         intervals_ms: Sequence[float] = INTERVALS_MS,
         reward_scale: float | None = None,
-        render_mode: None = None,
+        render_mode: str | None = None,
     ) -> None:
         made = scenario_of(scenario, arrivals, rate, settings, engine)
-        super().__init__(UpdateGame(made, method(dispatcher), intervals_ms), reward_scale)
-        self.render_mode = render_mode
+        game = UpdateGame(made, method(dispatcher), intervals_ms)
+        super().__init__(game, reward_scale, render_mode)

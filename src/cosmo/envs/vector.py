@@ -1,7 +1,8 @@
 """The same for many worlds at once, on the batched engine: a step is one decision in each.
 
 A world that is over starts its next episode in the same step (`AutoresetMode.SAME_STEP`): the last
-observation of the old episode (zeros: there is no next task) is in `infos["final_obs"]`.
+observation of the old episode (zeros: there is no next task) is in `infos["final_obs"]`, and how
+good it was in `infos["final_info"]["metrics"]`.
 """
 
 from collections.abc import Sequence
@@ -63,9 +64,18 @@ class _SideVectorEnv(VectorEnv[Any, Any, Any]):
             for world in np.flatnonzero(over):
                 final[world] = seen[world].copy()
             info |= {"final_obs": final, "_final_obs": over.copy()}
+            info |= {"final_info": self._finished(over), "_final_info": over.copy()}
             self.game.restart(np.flatnonzero(over))
         never = np.zeros(self.num_envs, np.bool_)
         return self.game.seen.copy(), earned, over, never, info
+
+    def _finished(self, over: Any) -> dict[str, Any]:
+        """Metrics of the episodes that have ended, [world], NaN where none has."""
+        found: dict[str, Any] = {}
+        for world in np.flatnonzero(over).tolist():
+            for name, value in self.game.metrics(world).items():
+                found.setdefault(name, np.full(self.num_envs, np.nan))[world] = value
+        return {"metrics": found, "_metrics": over.copy()}
 
     def _info(self, before: Any) -> dict[str, Any]:
         everyone = np.ones(self.num_envs, np.bool_)

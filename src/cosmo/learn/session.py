@@ -56,6 +56,12 @@ def train(
     A resumed training ends as if it had not been interrupted.
     """
     runs, config = list(runs), config_of(method, config)
+    for run in runs:
+        if run.scenario.workload.trace:
+            raise InputError(
+                f"workload.trace = {run.scenario.workload.trace!r}: training draws workloads of its"
+                ' own, so that a trace can test it; add --set workload.trace=""'
+            )
     trainer: TrainsRuns = learned_method(method).fetched("trainer")(runs, config)
     curves = checkpoint.Curves(runs)
     description = checkpoint.describe(method, runs, config)

@@ -5,6 +5,7 @@ from cosmo.measure.clairvoyant import ClairvoyantBound, clairvoyant_bound
 from cosmo.measure.metrics import METRICS, episode_metrics, rejection_quota
 from cosmo.measure.oracle import best_action
 from cosmo.measure.outcomes import OUTCOME_NAMES, action_names, delays_ms, task_table
+from cosmo.measure.reach import lost_tasks, lost_tasks_told
 from cosmo.measure.regret import Regret
 from cosmo.measure.statistics import Interval, interval, summary
 from cosmo.measure.utility import task_utility, update_cost, utility
@@ -22,6 +23,8 @@ __all__ = [
     "episode_metrics",
     "fluid_bound",
     "interval",
+    "lost_tasks",
+    "lost_tasks_told",
     "mean_bound",
     "rejection_quota",
     "summary",

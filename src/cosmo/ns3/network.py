@@ -89,7 +89,7 @@ def _links(scenario: Scenario) -> Records:
 
 def _walks(scenario: Scenario) -> NDArray[np.float64]:
     """[UE, (x, y, m/s, first turn in ms, ms between turns)] as `cpp/cell.h` wants it."""
-    found = walks(scenario.mobility)
+    found = walks(scenario.mobility, scenario.ues_stay)
     speed = np.full(len(found.crossing), scenario.mobility.speed_m_per_s)
     turn = np.where(found.crossing > 0.0, found.edge, 0.0)  # the edge may never be reached
     return np.column_stack([-found.ahead_m, found.aside_m, speed, turn, found.crossing])

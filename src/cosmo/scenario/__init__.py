@@ -1,6 +1,6 @@
 """What the world is: immutable, validated scenarios, their presets and files."""
 
-from cosmo.scenario.files import changed, dump, load, preset_names, scenario_from
+from cosmo.scenario.files import changed, dump, load, preset_names, scenario_from, without_trace
 from cosmo.scenario.links import Links
 from cosmo.scenario.model import Scenario
 
@@ -12,4 +12,5 @@ __all__ = [
     "load",
     "preset_names",
     "scenario_from",
+    "without_trace",
 ]

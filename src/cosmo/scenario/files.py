@@ -6,9 +6,13 @@ from typing import Any
 
 from cosmo.documents import Documents
 from cosmo.documents import dump as dump_document
+from cosmo.errors import InputError
 from cosmo.scenario.model import Scenario
 
-_SCENARIOS = Documents("scenario", Scenario, "cosmo.scenario", "paper", "workload.rate=220")
+_SCENARIOS = Documents(
+    "scenario", Scenario, "cosmo.scenario", "paper", "workload.rate=220", ("workload.trace",)
+)
+_OF_A_TRACE = ("workload.arrivals", "workload.rate")  # what a trace settles itself
 
 
 def preset_names() -> list[str]:
@@ -17,8 +21,29 @@ def preset_names() -> list[str]:
 
 
 def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario:
-    """A preset by name or a TOML file by path, with single fields set as `workload.rate=220`."""
-    return _SCENARIOS.load(source, settings)
+    """A preset by name or a TOML file by path, with single fields set as `workload.rate=220`.
+
+    A trace that the file names is looked for beside it. To set what a trace settles by itself is
+    refused: it would change nothing.
+    """
+    settings = list(settings)
+    found = _SCENARIOS.load(source, settings)
+    if found.workload.trace:
+        for setting in settings:
+            field = setting.partition("=")[0].strip()
+            if field in _OF_A_TRACE:
+                raise InputError(
+                    f"{field}: the tasks come from workload.trace = {found.workload.trace!r}; leave"
+                    ' it out, or generate them with workload.trace=""'
+                )
+    return found
+
+
+def without_trace(scenario: Scenario) -> Scenario:
+    """The same with Poisson arrivals in place of a trace: what methods are trained on."""
+    if not scenario.workload.trace:
+        return scenario
+    return changed(scenario, {"workload.trace": "", "workload.arrivals": "poisson"})
 
 
 def scenario_from(data: dict[str, Any]) -> Scenario:

@@ -28,7 +28,7 @@ Chosen = Number | Annotated[tuple[Number, ...], Field(min_length=1)]  # one of t
 Hops = Annotated[Count, Field(le=100)]
 NodeCount = Annotated[Count, Field(le=100_000)]
 
-Arrivals = Literal["deterministic", "poisson", "bursty", "steps"]
+Arrivals = Literal["deterministic", "poisson", "bursty", "steps"]  # those that are generated
 Engine = Literal["embedded", "ns3"]
 
 
@@ -105,7 +105,7 @@ class Deadline(_Part):
 class Workload(_Part):
     """Tasks of each EN's cell (R2, R3); `rate` is the mean number a second in one cell."""
 
-    arrivals: Arrivals
+    arrivals: Literal["deterministic", "poisson", "bursty", "steps", "trace"]
     rate: Annotated[Positive, Field(le=1e6)]
     rates_of_interest: Annotated[tuple[Positive, ...], Field(min_length=1)]
     input_bytes: tuple[Amount, Amount]
@@ -113,6 +113,19 @@ class Workload(_Part):
     burst: Burst
     steps: Steps
     deadline: Deadline
+    trace: str = ""  # a CSV or Parquet file: the tasks come from it instead
+    trace_ues: Literal["present", "walk"] = "present"  # in reach whenever they upload, or R7
+    block_ms: Positive = 1000.0  # pieces of which resampled episodes of a trace are made
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_trace(cls, data: Any) -> Any:
+        """Who names a trace need not say that arrivals are those of the trace."""
+        if isinstance(data, dict) and data.get("trace"):
+            return {**data, "arrivals": "trace"}
+        if isinstance(data, dict) and data.get("arrivals") == "trace":
+            raise ValueError("trace: missing, and arrivals = 'trace' needs the file of one")
+        return data
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -367,8 +380,13 @@ class Scenario(_Part):
 
     def without_load(self) -> dict[str, Any]:
         """All but how many tasks come, and when: what runs that are played together share."""
-        load = {"arrivals", "rate", "rates_of_interest", "burst", "steps"}
+        load = {"arrivals", "rate", "rates_of_interest", "burst", "steps", "trace", "block_ms"}
         return self.model_dump(exclude={"workload": load})
+
+    @property
+    def ues_stay(self) -> bool:
+        """Whether UEs are in reach at all times: a trace says by its uploads when they are."""
+        return bool(self.workload.trace) and self.workload.trace_ues == "present"
 
     @property
     def capacity_cycles_per_ms(self) -> float:

@@ -1,4 +1,4 @@
-"""The files that a method's name names: `mine.py:X`, `onnx:en.onnx,updater=sn.onnx`, …
+"""The files that a method's name names: `mine.py:X`, `onnx:en.onnx,updater=sn.onnx`, …; and traces.
 
 A name is read as the registry reads it (`name:key=value,key=value`, where a value may be a method's
 name again), but nothing is imported: to know what a method is made of must not run it.
@@ -7,11 +7,12 @@ name again), but nothing is imported: to know what a method is made of must not 
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from cosmo.control import METHODS
 from cosmo.policy.controller import AGENTS, DESCRIPTION
+from cosmo.scenario import Scenario
 
 
 def digests(spec: str) -> list[str]:
@@ -24,6 +25,16 @@ def digests(spec: str) -> list[str]:
         hashlib.sha256(path.read_bytes()).hexdigest()
         for value in named(spec)
         for path in _files(Path(value))
+    ]
+
+
+def trace_digests(scenarios: Iterable[Scenario]) -> list[str]:
+    """The same of the traces that scenarios take their tasks from, each file once."""
+    traces = dict.fromkeys(scenario.workload.trace for scenario in scenarios)
+    return [
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        for trace in traces
+        if trace and _is_file(path := Path(trace))
     ]
 
 

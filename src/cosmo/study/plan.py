@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Iterator
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from cosmo import checksums
 from cosmo.control import method
 from cosmo.errors import InputError
 from cosmo.learn.run import Config
@@ -14,6 +16,7 @@ from cosmo.scenario import Scenario, changed, load
 from cosmo.scenario.model import Arrivals, Engine
 from cosmo.study import method_files
 from cosmo.study.units import at_load
+from cosmo.workload import mean_rate, trace_of
 
 Rates = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -81,6 +84,7 @@ class Plan(_Part):
     scenarios: Names = ("paper",)
     settings: tuple[str, ...] = ()  # of every scenario
     engines: tuple[Engine, ...] = ()  # each scenario on each of these; its own by default
+    traces: tuple[str, ...] = ()  # each scenario with the tasks of each of these files
     arrivals: Processes = ("deterministic", "poisson")
     rates: Rates | None = None  # the scenario's rates of interest by default
     seeds: Seeds = (0, 1, 2)
@@ -94,6 +98,7 @@ class Plan(_Part):
     # the same when files change or are gone.
     _scenarios: dict[str, Scenario] = PrivateAttr(default_factory=dict)
     _configs: dict[str, Config] = PrivateAttr(default_factory=dict)
+    _rates: dict[str, float] = PrivateAttr(default_factory=dict)  # of traces, by scenario's name
 
     def scenario(self, source: str) -> Scenario:
         """What a name in the plan stands for."""
@@ -102,12 +107,25 @@ class Plan(_Part):
         return self._scenarios[source]
 
     def worlds(self, source: str) -> list[Scenario]:
-        """The same on every engine; on ns-3 it has a name of its own."""
+        """The same with every trace and on every engine; each has a name of its own."""
         scenario = self.scenario(source)
-        return [
-            changed(scenario, {"engine": engine, "name": f"{scenario.name}{_ON_ENGINE[engine]}"})
-            for engine in self.engines
+        loads = [
+            changed(
+                scenario, {"workload.trace": file, "name": f"{scenario.name} {Path(file).stem}"}
+            )
+            for file in self.traces
         ] or [scenario]
+        return [
+            changed(each, {"engine": engine, "name": f"{each.name}{_ON_ENGINE[engine]}"})
+            for each in loads
+            for engine in self.engines
+        ] or loads
+
+    def trace_rate(self, scenario: Scenario) -> float:
+        """Tasks a second in a cell of a scenario with a trace, as a study on disk remembers it."""
+        if scenario.name not in self._rates:
+            self._rates[scenario.name] = mean_rate(trace_of(scenario), scenario.en.count)
+        return self._rates[scenario.name]
 
     def trainings(self) -> dict[str, OwnTraining]:
         """All that is trained, by the name that it has in the comparison."""
@@ -152,15 +170,28 @@ class Plan(_Part):
             "training": {
                 name: self.config(name).model_dump(mode="json") for name in self.trainings()
             },
+            "traces": {
+                scenario.name: {
+                    "rate": self.trace_rate(scenario),
+                    "sha256": checksums.of_file(Path(scenario.workload.trace)),
+                }
+                for scenario, *_ in self.points()
+                if scenario.workload.trace
+            },
         }
 
     def points(self) -> Iterator[tuple[Scenario, str, float, str]]:
-        """(scenario, arrivals, rate, method) of everything that is compared, each once."""
+        """(scenario, arrivals, rate, method) of everything that is compared, each once.
+
+        A scenario with a trace has one load, the trace's: arrivals "trace" at its mean rate.
+        """
         seen = set()
         for part in self.compare:
-            arrivals = part.arrivals or self.arrivals
             for scenario, name, _ in self._variants(part):
+                arrivals: tuple[str, ...] = part.arrivals or self.arrivals
                 rates = part.rates or self.rates or scenario.workload.rates_of_interest
+                if scenario.workload.trace:
+                    arrivals, rates = ("trace",), (self.trace_rate(scenario),)
                 for process, rate in product(arrivals, rates):
                     key = scenario.name, process, float(rate), name
                     if key not in seen:

@@ -11,6 +11,7 @@ from cosmo.scenario import scenario_from
 from cosmo.study import method_files
 from cosmo.study.plan import Code, Plan
 
+_NAMED = (".toml", ".csv", ".parquet")  # files that plans name: scenarios, trainings, traces
 _PLANS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
 
 
@@ -44,7 +45,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
 
     def found(name: str) -> str:
         near = folder / name
-        return str(near) if name.endswith(".toml") and os.path.isfile(near) else name
+        return str(near) if name.endswith(_NAMED) and os.path.isfile(near) else name
 
     def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(found(name) for name in names)
@@ -67,6 +68,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
     )
     changes = {
         "scenarios": all_found(plan.scenarios),
+        "traces": all_found(plan.traces),
         "training": training,
         "train": own,
         "compare": tuple(parts),
@@ -96,4 +98,5 @@ def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
         name: config_from(trainings[name].method, told)
         for name, told in resolved["training"].items()
     }
+    plan._rates = {name: told["rate"] for name, told in resolved.get("traces", {}).items()}
     return plan

@@ -67,19 +67,22 @@ def is_papers_world(scenario: Scenario) -> bool:
 def bounds(plan: Plan, clairvoyant: polars.DataFrame | None = None) -> polars.DataFrame:
     """All bounds at every load: scenario, arrivals, rate, mean_bound, fluid_bound, and the mean of
     the clairvoyant bounds of its episodes (null where there are none).
+
+    The first two know the demands of generated tasks; a trace has none.
     """
     seen = {}
     for scenario, process, rate, _ in plan.points():
         key = scenario.name, process, rate
-        if key not in seen:
+        if key not in seen and not scenario.workload.trace:
             here = at_load(scenario, process, rate)
             seen[key] = (mean_bound(here), fluid_bound(here))
     rows = [(*key, *values) for key, values in seen.items()]
-    columns = ["scenario", "arrivals", "rate", "mean_bound", "fluid_bound"]
+    numbers = dict.fromkeys(("rate", "mean_bound", "fluid_bound"), polars.Float64)
+    columns = {"scenario": polars.String, "arrivals": polars.String, **numbers}
     found = polars.DataFrame(rows, schema=columns, orient="row")
     if clairvoyant is None:
         return found.with_columns(clairvoyant_bound=polars.lit(None, polars.Float64))
-    load = columns[:3]
+    load = list(columns)[:3]
     means = clairvoyant.group_by(load).agg(polars.col("clairvoyant_bound").mean())
     return found.join(means, on=load, how="left", maintain_order="left")
 

@@ -106,6 +106,11 @@ def _check_same(folder: Path, plan: Plan) -> None:
             raise InputError(
                 f"--out = '{folder}': {source!r} has changed since; choose another folder"
             )
+    for name, trace in about["resolved"].get("traces", {}).items():
+        if now["traces"].get(name) != trace:
+            raise InputError(
+                f"--out = '{folder}': the trace of {name!r} has changed since; choose another"
+            )
     if now["training"] != about["resolved"]["training"]:
         raise InputError(f"--out = '{folder}': the training has changed; choose another folder")
 

@@ -24,7 +24,7 @@ from cosmo.measure import METRICS, clairvoyant_bound
 from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed
 from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
-from cosmo.study.method_files import digests
+from cosmo.study.method_files import digests, trace_digests
 from cosmo.tables import write_table
 from cosmo.workload import episode
 
@@ -87,7 +87,7 @@ class PlayUnit:
             "arrivals": self.arrivals,
             "rates": self.rates,
             "method": self.method,
-            "files": digests(self.method),
+            "files": [*digests(self.method), *trace_digests([self.scenario])],
             "seeds": self.seeds,
             "episodes": self.episodes,
         }
@@ -125,6 +125,7 @@ class BoundUnit:
             "scenario": self.scenario.model_dump(mode="json"),
             "arrivals": self.arrivals,
             "rates": self.rates,
+            "files": trace_digests([self.scenario]),
             "seeds": self.seeds,
             "episodes": self.episodes,
         }
@@ -182,6 +183,7 @@ class TrainUnit:
             "everywhere": self.everywhere,
             "seeds": self.seeds,
             "episodes": self.episodes,
+            "files": trace_digests(self.played_on),
             "training": self.config.model_dump(mode="json"),
         }
 

@@ -7,7 +7,7 @@ process.
 """
 
 from cosmo.policy.learned_methods import LEARNED
-from cosmo.scenario import Scenario, changed
+from cosmo.scenario import Scenario, changed, without_trace
 from cosmo.study.plan import OwnTraining, Plan
 from cosmo.study.units import BoundUnit, PlayUnit, TrainUnit, Unit, at_load
 
@@ -73,7 +73,11 @@ def _for_all_loads(plan: Plan, training: OwnTraining, points: list[_Point]) -> l
 
 
 def _where_trained(plan: Plan, scenario: Scenario) -> Scenario:
+    """On the training's engine; with generated arrivals, as what is compared on a trace must not
+    have been trained on it.
+    """
     engine = plan.training.engine
+    scenario = without_trace(scenario)
     return scenario if engine is None else changed(scenario, {"engine": engine})
 
 

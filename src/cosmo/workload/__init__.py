@@ -2,17 +2,25 @@
 
 from cosmo.workload.arrivals import squared_variation
 from cosmo.workload.generate import episode, from_tasks, idle_delay_ms
+from cosmo.workload.public import FORMATS, imported
 from cosmo.workload.table import BackgroundTasks, Episode, Tasks
 from cosmo.workload.trace import read_trace, write_trace
+from cosmo.workload.windows import mean_rate, trace_of, whole_windows, window
 
 __all__ = [
+    "FORMATS",
     "BackgroundTasks",
     "Episode",
     "Tasks",
     "episode",
     "from_tasks",
     "idle_delay_ms",
+    "imported",
+    "mean_rate",
     "read_trace",
     "squared_variation",
+    "trace_of",
+    "whole_windows",
+    "window",
     "write_trace",
 ]

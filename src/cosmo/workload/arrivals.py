@@ -26,6 +26,8 @@ def arrival_times(scenario: Scenario, random: np.random.Generator) -> Floats:
             return np.concatenate(
                 [poisson(rate, start, end, random) for rate, start, end in pieces if rate > 0]
             )
+        case "trace":
+            raise ValueError("the tasks of a trace are read, not generated")
 
 
 def deterministic(rate: float, window_ms: float) -> Floats:
@@ -89,7 +91,7 @@ def squared_variation(workload: Workload) -> float:
     match workload.arrivals:
         case "deterministic":
             return 0.0
-        case "poisson" | "steps":
+        case "poisson" | "steps" | "trace":  # of a trace nodes are told no more than its rate
             return 1.0
         case "bursty":
             a, b = (rate / 1000.0 for rate in state_rates(workload))

@@ -10,12 +10,20 @@ from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
 from cosmo.workload.arrivals import arrival_times, modulated
 from cosmo.workload.table import BackgroundTasks, Episode, Tasks
+from cosmo.workload.windows import trace_of, window
 
 Floats = NDArray[np.float64]
 
 
 def episode(scenario: Scenario, seed: int, number: int) -> Episode:
-    """Episode `number` of a run: its tasks, background load and link rates."""
+    """Episode `number` of a run: its tasks, background load and link rates.
+
+    The tasks are generated, or a window of the scenario's trace (see `windows`).
+    """
+    if scenario.workload.trace:
+        return from_tasks(
+            scenario, window(scenario, trace_of(scenario), seed, number), seed, number
+        )
     cells = [_cell(scenario, seed, number, en) for en in range(scenario.en.count)]
     columns = [np.concatenate(column) for column in zip(*cells, strict=True)]
     order = np.argsort(columns[0], kind="stable")
@@ -65,6 +73,15 @@ def idle_delay_ms(scenario: Scenario, en: int, input_bytes: Floats, cycles: Floa
     return best
 
 
+def deadlines_ms(
+    scenario: Scenario, en: int, input_bytes: Floats, cycles: Floats, slack_ms: Floats
+) -> Floats:
+    """R3, from the generation of each task of a cell."""
+    rule = scenario.workload.deadline
+    limit = rule.factor * idle_delay_ms(scenario, en, input_bytes, cycles) + slack_ms
+    return np.clip(limit, *rule.clip_ms)
+
+
 def _transfer_ms(
     scenario: Scenario, size: Floats | np.float64, link: int, mbps: np.float64
 ) -> Floats:
@@ -84,7 +101,6 @@ def _cell(scenario: Scenario, seed: int, number: int, en: int) -> tuple[NDArray[
     size = _whole(workload.input_bytes, count, random(Purpose.INPUT_BYTES))
     cycles = _whole(workload.cycles, count, random(Purpose.CYCLES))
     slack = random(Purpose.SLACK).uniform(*deadline.slack_ms, count)
-    limit = deadline.factor * idle_delay_ms(scenario, en, size, cycles) + slack
     ues = len(scenario.mobility.distances_m)
     return (
         time,
@@ -92,7 +108,7 @@ def _cell(scenario: Scenario, seed: int, number: int, en: int) -> tuple[NDArray[
         np.arange(count, dtype=np.int64) % ues,  # R2: the UEs in turn
         size,
         cycles,
-        np.clip(limit, *deadline.clip_ms),
+        deadlines_ms(scenario, en, size, cycles, slack),
     )
 
 

@@ -1,6 +1,8 @@
 """Trace files: tasks in and out as CSV or Parquet, one row a task."""
 
 import csv
+import os
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -31,18 +33,37 @@ def write_trace(path: Path, tasks: Tasks, ens: int) -> None:
     write_table(path, polars.DataFrame(columns))
 
 
+def cached_trace(path: str, scenario: Scenario) -> Tasks:
+    """`read_trace`, once for every episode of a trace, and again if the file has changed."""
+    try:
+        told = os.stat(path)
+        stamp = told.st_mtime_ns, told.st_size
+    except (OSError, ValueError):
+        stamp = 0, 0  # reading it says what is wrong
+    return _cached(path, stamp, scenario.en.count, len(scenario.mobility.distances_m))
+
+
+@lru_cache(maxsize=4)
+def _cached(path: str, stamp: tuple[int, int], ens: int, ues: int) -> Tasks:
+    return _read(Path(path), ens, ues)
+
+
 def read_trace(path: Path, scenario: Scenario) -> Tasks:
     """Read and check tasks; a bad row is refused with its line (or row) number and the reason."""
-    names = (*_REQUIRED, "en") if scenario.en.count > 1 else _REQUIRED
+    return _read(path, scenario.en.count, len(scenario.mobility.distances_m))
+
+
+def _read(path: Path, ens: int, ues: int) -> Tasks:
+    names = (*_REQUIRED, "en") if ens > 1 else _REQUIRED
     if path.suffix == ".parquet":
         columns, lines, unit = _read_parquet(path, names)
     elif path.suffix == ".csv":
         columns, lines, unit = _read_csv(path, names)
     else:
         raise InputError(f"trace = '{path}': must end in .csv or .parquet")
-    if scenario.en.count == 1:
+    if ens == 1:
         columns["en"] = np.zeros(len(lines))
-    _check(path, columns, lines, unit, scenario)
+    _check(path, columns, lines, unit, ens, ues)
     return Tasks(
         time_ms=columns["time_ms"],
         en=columns["en"].astype(np.int64),
@@ -118,9 +139,8 @@ def _read_parquet(path: Path, names: tuple[str, ...]) -> tuple[Columns, NDArray[
 
 
 def _check(
-    path: Path, columns: Columns, lines: NDArray[np.int64], unit: str, scenario: Scenario
+    path: Path, columns: Columns, lines: NDArray[np.int64], unit: str, ens: int, ues: int
 ) -> None:
-    ues, ens = len(scenario.mobility.distances_m), scenario.en.count
     time = columns["time_ms"]
     backwards = np.diff(time, prepend=-np.inf) < 0
 

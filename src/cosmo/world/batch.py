@@ -91,13 +91,16 @@ class Batch(ABC):
         """The same for compiled callers, who read and answer in the turn's own arrays."""
         self._turn.counts[HOLDING] = {"": RUNNING, "en": EN_TURN, "sn": SN_TURN}[hold]
         self._run()
+        self._unanswered()
+        return self._turn
+
+    def _unanswered(self) -> None:
+        """Whoever is asked must answer."""
         turn = self._turn
-        # Whoever is asked must answer.
         turn.action[: turn.counts[EN_ROWS]] = -1
         turn.interval[: turn.counts[SN_ROWS]] = np.nan
         turn.numbers[: turn.counts[SN_ROWS]] = np.nan
         turn.ride[: turn.counts[RIDE_ROWS]] = False
-        return turn
 
     def restart(self, world: int, episode: Episode) -> None:
         """Put a world that is over at the start of another episode; `advance` then runs it on."""

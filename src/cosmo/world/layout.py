@@ -95,7 +95,7 @@ def constants(
     fixed["most_ens"] = links.most_ens
     fixed["ues"] = len(scenario.mobility.distances_m)
     slots = np.concatenate([en.slots, sn.slots])
-    of_ue = walks(scenario.mobility)
+    of_ue = walks(scenario.mobility, scenario.ues_stay)
     return Constants(
         settings=fixed,
         node_slots=slots,

@@ -22,8 +22,12 @@ class Walks(NamedTuple):
     crossing: Floats  # between one edge and the other, if it turns round there, else 0
 
 
-def walks(mobility: Mobility) -> Walks:
-    """Every UE's walk; one that is never in range leaves before it enters."""
+def walks(mobility: Mobility, stay: bool = False) -> Walks:
+    """Every UE's walk; one that is never in range leaves before it enters.
+
+    With `stay` all are in range at all times; a UE is then at an edge when it would be if it turned
+    there, or never if its line misses the cell.
+    """
     speed, radius = mobility.speed_m_per_s / 1000.0, mobility.radius_m
     rows = []
     for distance, heading in zip(mobility.distances_m, mobility.headings_deg, strict=True):
@@ -31,11 +35,14 @@ def walks(mobility: Mobility) -> Walks:
         aside = distance * math.sin(math.radians(heading))
         half = radius * radius - aside * aside  # square of half the chord
         if speed == 0.0 or half < 0.0:
-            inside = distance <= radius
+            inside = stay or distance <= radius
             times = 0.0, math.inf if inside else -1.0, math.inf if inside else 0.0, 0.0
         else:
             near, far = (ahead - math.sqrt(half)) / speed, (ahead + math.sqrt(half)) / speed
-            if far < 0.0:  # it starts outside and walks away
+            if stay:
+                edge = far if far >= 0.0 else math.inf
+                times = 0.0, math.inf, edge, far - near if far >= 0.0 else 0.0
+            elif far < 0.0:  # it starts outside and walks away
                 times = 0.0, -1.0, 0.0, 0.0
             elif mobility.at_edge == "turn":
                 times = max(near, 0.0), math.inf, far, far - near

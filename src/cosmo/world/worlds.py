@@ -1,7 +1,7 @@
 """The embedded engine: compiled, all in memory; its network may be another's."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,16 +10,19 @@ from numpy.typing import NDArray
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import kernel, layout
-from cosmo.world.batch import Batch
+from cosmo.world.batch import Batch, Decisions
 from cosmo.world.outcome import Outcome, StatusRecord
 from cosmo.world.records import (
     ANY_FEASIBLE,
     ERROR,
     EVENT,
+    HOLDING,
     NEEDS_ROOM,
     NETWORK,
     OVER,
     REFUSED_THERE,
+    RUNNING,
+    SN_TURN,
     STALLED,
     TOOK_FEASIBLE,
     Records,
@@ -57,9 +60,18 @@ class Worlds(Batch):
         self._carries = status_dimensions > 0
         self._state = layout.initial_state(self._constants, episodes, self._carries)
 
-    def _run(self) -> None:
+    def advance_playing(self, play: Callable[..., None], hold: str = "") -> Decisions:
+        """`advance` to the next SN decisions: ENs are answered by `play`, a compiled function of
+        (constants, state, turn) that calls the kernel's own `advance`.
+        """
+        self._turn.counts[HOLDING] = {"": RUNNING, "sn": SN_TURN}[hold]
+        self._run(play)
+        self._unanswered()
+        return self._decisions()
+
+    def _run(self, advance: Callable[..., None] = kernel.advance) -> None:
         counts = self._turn.counts
-        kernel.advance(self._constants, self._state, self._turn)
+        advance(self._constants, self._state, self._turn)
         while counts[STALLED]:
             waits_for = self._state.worlds["waits_for"]
             if (waits_for == NEEDS_ROOM).any():
@@ -67,7 +79,7 @@ class Worlds(Batch):
             if self._networks:
                 for world in np.flatnonzero(waits_for == NETWORK).tolist():
                     self._exchange(world)
-            kernel.advance(self._constants, self._state, self._turn)
+            advance(self._constants, self._state, self._turn)
         self._refuse(counts[ERROR])
 
     def _exchange(self, world: int) -> None:

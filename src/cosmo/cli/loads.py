@@ -1,0 +1,32 @@
+"""What a scenario's load is called, and what there is to say about a trace."""
+
+from cosmo.scenario import Scenario
+from cosmo.workload import trace_of, whole_windows
+
+
+def load_told(scenario: Scenario) -> str:
+    """The load of a scenario in a few words."""
+    workload = scenario.workload
+    if workload.trace:
+        return f"trace {workload.trace}"
+    return f"{workload.arrivals}, {workload.rate:g} tasks/s"
+
+
+def recorded_windows(scenario: Scenario) -> int:
+    """How many windows its trace has, 0 if it has no trace; InputError if that cannot be read."""
+    if not scenario.workload.trace:
+        return 0
+    return whole_windows(trace_of(scenario), scenario.episode.window_ms)
+
+
+def resampling_told(scenario: Scenario, seed: int, episodes: int) -> list[str]:
+    """A line if some episodes are not windows of the trace as it was recorded."""
+    windows = recorded_windows(scenario)
+    as_recorded = min(windows, episodes) if seed == 0 else 0
+    if not windows or as_recorded == episodes:
+        return []
+    return [
+        f"{episodes - as_recorded} of {episodes} episodes are resampled from blocks of"
+        f" {scenario.workload.block_ms:g} ms: the trace has {windows} whole window(s) of"
+        f" {scenario.episode.window_ms:g} ms, played as recorded in run 0"
+    ]

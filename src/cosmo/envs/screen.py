@@ -1,0 +1,110 @@
+"""A picture of an episode under way: work at the nodes, and what has become of tasks.
+
+`rgb_array` needs no display; `human` shows the same picture in a window.
+"""
+
+import os
+import sys
+from collections import Counter, deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.envs.game import Game
+from cosmo.errors import InputError
+from cosmo.measure import OUTCOME_NAMES
+from cosmo.node import WORK
+
+MODES = ["rgb_array", "human"]
+FPS = 10
+_SHOWN_MS = 2000.0
+_SIZE_INCHES, _DPI = (6.4, 3.6), 100
+_OUTCOMES = ("TP", "TN", "FP", "FN")
+
+
+def check_mode(mode: str | None) -> None:
+    """Refuse modes that do not exist, and windows where there is nowhere to show them."""
+    if mode is not None and mode not in MODES:
+        raise InputError(f"render_mode = {mode!r}: must be {' or '.join(map(repr, MODES))}")
+    displays = ("DISPLAY", "WAYLAND_DISPLAY")
+    if mode == "human" and sys.platform == "linux" and not any(map(os.environ.get, displays)):
+        raise InputError("render_mode = 'human': there is no display; use 'rgb_array'")
+
+
+class Screen:
+    """Follows the first world of a game and draws its last two seconds."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._window: Any = None
+        self.clear()
+
+    def clear(self) -> None:
+        """An episode begins."""
+        self._lines: dict[str, deque[tuple[float, float]]] = {}
+        self._counts: Counter[str] = Counter()
+
+    def note(self) -> None:
+        """Keep what the pending decision shows, and what has become final."""
+        game, site = self._game, self._game.site
+        for settled, _ in game.final:
+            here = settled.outcome[settled.world == 0]
+            self._counts.update(OUTCOME_NAMES[int(outcome)] for outcome in here)
+        turn = game.turn
+        tasks, nodes = turn.dispatch, turn.update
+        for row in np.flatnonzero(tasks.world == 0).tolist():
+            en, now = int(tasks.en[row]), float(tasks.time_ms[row])
+            self._add(f"EN {en}", now, tasks.en_state[row, WORK] / site.en.full_rate[en])
+            true = game.worlds.truth().sn_state[row]
+            for sn in range(tasks.sns):
+                self._add(f"SN {sn}", now, true[sn, WORK] / site.sn.full_rate[sn])
+        for row in np.flatnonzero(nodes.world == 0).tolist():
+            sn, now = int(nodes.sn[row]), float(nodes.time_ms[row])
+            self._add(f"SN {sn}", now, nodes.sn_state[row, WORK] / site.sn.full_rate[sn])
+
+    def _add(self, name: str, now: float, work_ms: float) -> None:
+        line = self._lines.setdefault(name, deque())
+        line.append((now, float(work_ms)))
+        while line[0][0] < now - _SHOWN_MS:
+            line.popleft()
+
+    def image(self) -> NDArray[np.uint8]:
+        """[row, column, (red, green, blue)]."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=_SIZE_INCHES, dpi=_DPI, layout="constrained")
+        canvas = FigureCanvasAgg(figure)
+        works, outcomes = figure.subplots(1, 2, width_ratios=(3, 1))
+        now = float(self._game.time_ms[0])
+        for name, line in sorted(self._lines.items()):
+            works.plot(*zip(*line, strict=True), label=name, drawstyle="steps-post")
+        works.set(xlim=(now - _SHOWN_MS, max(now, 1.0)), xlabel="time (ms)", ylim=(0.0, None))
+        works.set_ylabel("outstanding work (ms)")
+        works.set_title(f"{self._game.scenario.name}, {now:.0f} ms", loc="left")
+        if self._lines:
+            works.legend(loc="upper left", frameon=False)
+        outcomes.bar(_OUTCOMES, [self._counts[name] for name in _OUTCOMES])
+        outcomes.set_title("tasks so far", loc="left")
+        canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+        return np.asarray(pixels, np.uint8)[..., :3].copy()
+
+    def show(self) -> None:
+        """The picture in a window."""
+        from matplotlib import pyplot
+
+        if self._window is None:
+            self._window = pyplot.figure(figsize=_SIZE_INCHES, dpi=_DPI)
+        self._window.clear()
+        self._window.figimage(self.image())
+        pyplot.pause(1.0 / FPS)
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            from matplotlib import pyplot
+
+            pyplot.close(self._window)
+            self._window = None

@@ -1,0 +1,83 @@
+"""A trace as episodes: its own windows first, then resampled ones, never the same tasks twice.
+
+Episode k of run 0 is the k-th whole window of the trace, as it was recorded. All further episodes
+of run 0, and every episode of the other runs, are put together of blocks that are drawn from the
+trace with replacement (a moving-block bootstrap), so that intervals over episodes and over runs say
+how much another stretch of the same traffic might have differed.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.scenario import Scenario
+from cosmo.seeds import Purpose, stream
+from cosmo.workload.table import Tasks
+from cosmo.workload.trace import cached_trace
+
+_FEWEST = 4  # blocks in the shortest trace: one block could only be drawn as it is
+
+
+def trace_of(scenario: Scenario) -> Tasks:
+    """The tasks of the scenario's trace, all of them; raises InputError if it cannot be read."""
+    return cached_trace(scenario.workload.trace, scenario)
+
+
+def duration_ms(tasks: Tasks) -> float:
+    """How long a trace is: from 0 to the full second after its last task."""
+    return 1000.0 * (math.floor(float(tasks.time_ms[-1]) / 1000.0) + 1.0) if len(tasks) else 0.0
+
+
+def whole_windows(tasks: Tasks, window_ms: float) -> int:
+    """How many episodes a trace has as it was recorded, at least 1: a short one is one episode."""
+    return max(1, math.floor(duration_ms(tasks) / window_ms))
+
+
+def mean_rate(tasks: Tasks, ens: int) -> float:
+    """Tasks a second in one cell, over the whole trace; three digits after the point."""
+    length = duration_ms(tasks)
+    return max(round(1000.0 * len(tasks) / length / ens, 3), 0.001) if length else 0.001
+
+
+def window(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Tasks:
+    """The tasks of episode `number` of run `seed`; times start at the episode's start."""
+    length = scenario.episode.window_ms
+    if seed == 0 and number < whole_windows(tasks, length):
+        return _piece(tasks, number * length, length)
+    return _resampled(scenario, tasks, stream(seed, Purpose.ARRIVALS, number))
+
+
+def _resampled(scenario: Scenario, tasks: Tasks, random: np.random.Generator) -> Tasks:
+    """Blocks of the trace, one after the other, as long as an episode (or as a shorter trace)."""
+    recorded = duration_ms(tasks)
+    length = min(scenario.episode.window_ms, recorded)
+    block = min(scenario.workload.block_ms, recorded / _FEWEST)
+    if not length:
+        return tasks
+    starts = np.arange(0.0, length, block)
+    pieces = [
+        _piece(
+            tasks, float(random.uniform(0.0, recorded - block)), min(block, length - start), start
+        )
+        for start in starts.tolist()
+    ]
+    return Tasks(*(np.concatenate(column) for column in zip(*map(_columns, pieces), strict=True)))
+
+
+def _piece(tasks: Tasks, start_ms: float, length_ms: float, to_ms: float = 0.0) -> Tasks:
+    """The tasks of a stretch of a trace, moved to where they are wanted."""
+    first, last = np.searchsorted(tasks.time_ms, [start_ms, start_ms + length_ms])
+    time, *others = (column[first:last] for column in _columns(tasks))
+    if start_ms == to_ms:
+        return Tasks(time, *others)
+    # Rounding must not move a task before the start, or to the end.
+    moved = np.clip(time - start_ms, 0.0, np.nextafter(length_ms, 0.0)) + to_ms
+    return Tasks(np.minimum(moved, np.nextafter(to_ms + length_ms, 0.0)), *others)
+
+
+def _columns(tasks: Tasks) -> tuple[NDArray[Any], ...]:
+    return (
+        tasks.time_ms, tasks.en, tasks.ue, tasks.input_bytes, tasks.cycles, tasks.deadline_ms,
+    )  # fmt: skip
