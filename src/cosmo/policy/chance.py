@@ -8,17 +8,22 @@ from cosmo.seeds import Purpose
 
 
 class DrawPerTask:
-    """One uniform draw from [0, 1) for each task of a world, whatever the order of decisions."""
+    """Uniform draws from [0, 1) for each task of a world, whatever the order of decisions."""
 
-    def __init__(self, site: Site) -> None:
-        self._random = site.random(Purpose.DISPATCHER)
-        self._drawn = np.empty((len(self._random), 0))
+    def __init__(self, site: Site, each: int = 1) -> None:
+        self._random, self._each = site.random(Purpose.DISPATCHER), each
+        self._drawn = np.empty((len(self._random), 0, each))
 
     def of(self, tasks: DispatchObservation) -> NDArray[np.float64]:
-        """The draw of each task."""
+        """[row] the draw of each task."""
+        found: NDArray[np.float64] = self.all_of(tasks)[:, 0]
+        return found
+
+    def all_of(self, tasks: DispatchObservation) -> NDArray[np.float64]:
+        """[row, each] the draws of each task."""
         while len(tasks) and tasks.task.max() >= self._drawn.shape[1]:
             more = max(1024, self._drawn.shape[1])
-            drawn = [random.random(more) for random in self._random]
+            drawn = [random.random((more, self._each)) for random in self._random]
             self._drawn = np.concatenate([self._drawn, np.stack(drawn)], axis=1)
         return self._drawn[tasks.world, tasks.task]
 

@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 from cosmo.errors import InputError
 from cosmo.node import Method
 from cosmo.policy.chance import Random
+from cosmo.policy.crowd_methods import Piggyback, PowerOfD
 from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.policy.outside import Onnx, Sb3
 from cosmo.policy.parameters import parsed
@@ -45,6 +46,8 @@ METHODS: dict[str, type[Method]] = {
     "aoci-online/estimate": by_estimate(AociOnline),
     "prequal": Prequal,
     "admission-control": AdmissionControl,
+    "power-of-d": PowerOfD,
+    "piggyback": Piggyback,
     "self-tracking": SelfTracking,
     "back-off": BackOff,
     "priced-books": PricedBooks,
