@@ -11,7 +11,7 @@ from cosmo.control.evaluate import trained_on
 from cosmo.engine import worlds as start
 from cosmo.learn import session
 from cosmo.measure import task_utility
-from cosmo.node import REFUSED
+from cosmo.node import REFUSED, Updater
 from cosmo.ns3 import Ns3Worlds
 from cosmo.ns3.calibrate import calibrate, channel_delays
 from cosmo.ns3.library import library
@@ -23,7 +23,7 @@ from cosmo.world.records import UNDECIDED
 
 SHORT = ["episode.window_ms=1200", "episode.warmup_ms=0"]
 ON_NS3 = [*SHORT, "engine=ns3"]
-FIELDS = ("action", "outcome", "decided_ms", "finished_ms", "feasible", "refused")
+FIELDS = ("action", "outcome", "decided_ms", "finished_ms", "took_feasible", "refused")
 
 
 def _same(one: Outcome, other: Outcome) -> None:
@@ -177,6 +177,42 @@ def test_refusals_travel_on_ns3_too():
     alone = 2.0 + 2 * (64 + 30) / 24000  # behind a result it waits for that to leave
     assert late[refused].min() == pytest.approx(alone, abs=1e-3)
     assert late[refused].max() < alone + 1.0
+
+
+class _Riding(Updater):
+    """Tells the last of its ENs now and then, and all with their results."""
+
+    def decide(self, nodes):
+        some = np.zeros((len(nodes), nodes.ens), bool)
+        some[np.arange(len(nodes)), nodes.reached.sum(axis=1) - 1] = True
+        return some, np.full(len(nodes), 100.0)
+
+    def ride(self, results):
+        return np.ones(len(results), bool)
+
+
+class _Piggyback(method("aov-gap/estimate").__class__):
+    def updater(self, site):
+        return _Riding()
+
+
+def test_reach_and_riding_statuses_on_ns3():
+    """The near SN of one EN, a far one of both (R30, R31): the books of both engines agree."""
+    reach = ["en.count=2", "sn.count=3", "backhaul.reach=[[0, 2], [2]]"]
+    far = "backhaul.links=[{sn = 2, hops = 3, hop_delay_ms = 4}]"
+    [there], [here] = (
+        simulate(load("paper", [*more, *reach, far, "workload.rate=90"]), _Piggyback()).outcomes
+        for more in (ON_NS3, SHORT)
+    )
+    for outcome in (there, here):
+        alone = outcome.tasks.en == 1
+        assert not (outcome.action[alone] == 2).any()
+        returned = (outcome.action > 0) & (outcome.action < 3) & ~outcome.refused
+        assert outcome.rides == returned.sum() > 20
+        own = outcome.updates - outcome.rides
+        assert own == 2 * 13  # two SNs, thirteen looks each
+        assert outcome.status_bytes == own * 80 + outcome.rides * 16
+    assert abs((there.outcome == 1).mean() - (here.outcome == 1).mean()) < 0.1
 
 
 def test_a_ue_out_of_range_uploads_nothing():

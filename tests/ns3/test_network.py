@@ -36,13 +36,12 @@ def _arrivals(network, now, places, limit_ms=90.0, **fields):
     return took
 
 
-def _link_ms(scenario, size, mbps):
+def _link_ms(scenario, size, mbps, hops=2, hop_delay_ms=1.0):
     """R13 on an idle link, with the packets' own headers."""
     backhaul, rate = scenario.backhaul, mbps * 125.0
     payload = backhaul.packet_bytes - 28
     wire, last = size + 30 * np.ceil(size / payload), min(size, payload) + 30
-    hops = backhaul.hops
-    return wire / rate + hops * backhaul.hop_delay_ms + (hops - 1) * last / rate
+    return wire / rate + hops * hop_delay_ms + (hops - 1) * last / rate
 
 
 def test_the_records_are_those_of_the_library():
@@ -97,6 +96,25 @@ def test_rates_change_as_the_episode_says():
             assert len(set(rates)) == 6
             expected = [_link_ms(scenario, 5000.0, rate) for rate in rates]
             np.testing.assert_allclose(took, expected, atol=1e-4)
+
+
+def test_each_link_has_its_own_rate_hops_and_delay():
+    scenario = load(
+        "campus",
+        [
+            "backhaul.reach=[[0], [0, 1], [1]]",
+            "backhaul.links=[{sn = 1, hops = 4, hop_delay_ms = 3}, {en = 2, down_mbps = 20}]",
+        ],
+    )
+    links, network = scenario.links, _network(scenario)
+    assert links.hops.tolist() == [2, 2, 4, 4]
+    for down, rates in ((0, links.up_mbps), (1, links.down_mbps)):
+        took = _arrivals(network, 5.0 + 45 * down, range(4), 40.0, bytes=5000.0, down=down)
+        expected = [
+            _link_ms(scenario, 5000.0, *each)
+            for each in zip(rates, links.hops, links.hop_delay_ms, strict=True)
+        ]
+        np.testing.assert_allclose(took, expected, atol=1e-4)
 
 
 def test_only_ues_of_one_cell_contend():

@@ -47,22 +47,25 @@ def _play_and_watch(scenario, episode, salt):
         if len(see):
             now, en = float(see.time_ms[0]), int(see.en[0])
             _within(see.en_state, en_slots[en], en_storage[en])
-            _within(batch.truth().sn_state[0], sn_slots, sn_storage)
-            sources = see.status_ms[0]
+            reached = see.reached[0]
+            sns, sources = see.sn[0, reached], see.status_ms[0, reached]
+            _within(batch.truth().sn_state[0, reached], sn_slots[sns], sn_storage[sns])
             assert not (sources > now).any()
-            held[en] = _forward(held[en], sources)
-            for sn, source in enumerate(sources):
+            held[en, sns] = _forward(held[en, sns], sources)
+            for column, (sn, source) in enumerate(zip(sns.tolist(), sources, strict=True)):
                 want = np.zeros(2) if np.isnan(source) else sent[sn, source]
-                np.testing.assert_array_equal(see.status[0, sn], want)
-            np.testing.assert_array_equal(see.age_ms[0], now - np.nan_to_num(sources, nan=0.0))
+                np.testing.assert_array_equal(see.status[0, column], want)
+            age = now - np.nan_to_num(sources, nan=0.0)
+            np.testing.assert_array_equal(see.age_ms[0, reached], age)
             assert see.throughput_mbps[0] > 0
             assert see.residual_ms[0] >= 0
-            batch.answer(action=(int(see.task[0]) * 2654435761 + salt) % (scenario.sn.count + 2))
+            action = (int(see.task[0]) * 2654435761 + salt) % (len(sns) + 2)
+            batch.answer(action=action if action <= len(sns) else see.reject)
         if len(look):
             now, sn = float(look.time_ms[0]), int(look.sn[0])
             _within(look.sn_state, sn_slots[sn], sn_storage[sn])
-            sources = look.acknowledged_ms[0]
-            acknowledged[:, sn] = _forward(acknowledged[:, sn], sources)
+            ens, sources = look.en[0, look.reached[0]], look.acknowledged_ms[0, look.reached[0]]
+            acknowledged[ens, sn] = _forward(acknowledged[ens, sn], sources)
             assert now <= episode.window_ms
             total = look.recent_success[0] + look.recent_failure[0]
             assert total in (0.0, 1.0)
@@ -81,7 +84,7 @@ def test_every_task_ends_once_and_no_limit_is_broken(case, salt):
     scenario, episode = case
     outcome = _play_and_watch(scenario, episode, salt)
     tasks, label, action = outcome.tasks, outcome.outcome, outcome.action
-    reject = scenario.sn.count + 1
+    reject = scenario.links.most_sns + 1
     decided = label != UNDECIDED
 
     assert np.isin(label, (TP, FP, TN, FN, UNDECIDED)).all()

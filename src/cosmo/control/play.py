@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cosmo.control.fast.forms import rules_of
+from cosmo.control.fast.play import play_compiled
+from cosmo.control.fast.records import TRUTH
 from cosmo.control.full_information import Yardstick
 from cosmo.engine import worlds as start
 from cosmo.errors import InputError
+from cosmo.measure import Regret
 from cosmo.node import (
     NOTHING,
     Dispatcher,
@@ -38,6 +42,7 @@ from cosmo.workload import Episode
 from cosmo.world import Batch, Outcome, Watcher, site_of
 
 _PROGRESS_EVERY = 256  # turns
+_LARGE = 20_000  # tasks in a world from which on compiling a rule pays
 
 Progress = Callable[[int], None]  # is told how many tasks have been generated
 
@@ -50,8 +55,12 @@ def play(
     numbers: Sequence[int] | None = None,
     progress: Progress | None = None,
     watchers: Sequence[Watcher] = (),
+    compiled: bool | None = None,
 ) -> list[Outcome]:
     """Play episodes side by side with one method; what became of each.
+
+    Rules that have a compiled form (`control.fast`) are played by it in large worlds, or as
+    `compiled` says; nobody but `Regret` can then look on. It decides the same.
 
     `numbers` are the episodes' numbers in their run (0, 1, … by default): together with the seed,
     which may differ from world to world, they determine the method's own random draws.
@@ -62,6 +71,16 @@ def play(
     site = site_of(scenario, streams, rate=episodes[0].rate / scenario.en.count)
     dispatcher = made_dispatcher(method, site)
     updater = None if method.carries == NOTHING else made_updater(method, site)
+    if compiled is None:
+        compiled = max(len(each.tasks) for each in episodes) >= _LARGE
+    rules = rules_of(scenario, dispatcher, updater, bool(watchers)) if compiled else None
+    if (
+        rules is not None
+        and scenario.engine == "embedded"
+        and method.privileged == (rules.en == TRUTH)
+        and all(type(watcher) is Regret for watcher in watchers)
+    ):
+        return play_compiled(scenario, episodes, method.carries, site, rules, progress)
     for watcher in watchers:
         watcher.begins(site, dispatcher, updater)
     worlds = start(scenario, episodes, method.carries, updater is not None and updater.rides)

@@ -57,7 +57,7 @@ class Ns3Worlds(Batch):
     def _run(self) -> None:
         turn = self._turn
         counts, holding = turn.counts, turn.counts[HOLDING]
-        self._refuse(kernel.fault.py_func(self._constants, turn, holding))
+        self._refuse(kernel.fault.py_func(turn, holding))
         going = [
             world
             for world, waits_for in enumerate(self._waits_for.tolist())

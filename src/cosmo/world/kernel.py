@@ -214,26 +214,13 @@ def _handle(constants, state, turn, w, what, subject, now):
 
 
 @compiled
-def _anyone(told):
-    for each in told:  # noqa: SIM110 (generators cannot be compiled)
-        if each:
-            return True
-    return False
+def fault(turn, holding):
+    """What is wrong with the answers, before any of them is carried out; 0 if nothing.
 
-
-@compiled
-def _all_finite(numbers):
-    for number in numbers:  # noqa: SIM110
-        if not math.isfinite(number):
-            return False
-    return True
-
-
-@compiled
-def fault(constants, turn, holding):
-    """What is wrong with the answers, before any of them is carried out; 0 if nothing."""
+    Plain Python, for an engine that has no kernel of its own, can run it as well.
+    """
     if holding != EN_TURN:
-        reject = constants.settings[0].most_sns + 1
+        reject = turn.reached.shape[1] + 1
         for row in range(turn.counts[EN_ROWS]):
             action = turn.action[row]
             if action < 0 or action > reject:
@@ -244,11 +231,15 @@ def fault(constants, turn, holding):
         for row in range(turn.counts[SN_ROWS]):
             if not turn.interval[row] > 0.0:
                 return BAD_INTERVAL
-            if _anyone(turn.send[row]) and not _all_finite(turn.numbers[row]):
-                return BAD_NUMBERS
+            if turn.send[row].any():
+                for k in range(turn.numbers.shape[1]):
+                    if not math.isfinite(turn.numbers[row, k]):
+                        return BAD_NUMBERS
     for row in range(turn.counts[RIDE_ROWS]):
-        if turn.ride[row] and not _all_finite(turn.ride_numbers[row]):
-            return BAD_NUMBERS
+        if turn.ride[row]:
+            for k in range(turn.ride_numbers.shape[1]):
+                if not math.isfinite(turn.ride_numbers[row, k]):
+                    return BAD_NUMBERS
     return 0
 
 
@@ -357,7 +348,7 @@ def _entry_points(fingerprint):
         resume, holding = turn.counts[STALLED] > 0, turn.counts[HOLDING]
         turn.counts[STALLED] = 0
         if not resume:
-            turn.counts[ERROR] = fault(constants, turn, holding)
+            turn.counts[ERROR] = fault(turn, holding)
             if turn.counts[ERROR] != 0:
                 return
             if holding != EN_TURN:

@@ -60,6 +60,19 @@ class Worlds(Batch):
         self._carries = status_dimensions > 0
         self._state = layout.initial_state(self._constants, episodes, self._carries)
 
+    def run_compiled(self, run: Callable[..., None]) -> bool:
+        """Let compiled code, `run(constants, state, turn)`, go on, which answers decisions itself;
+        whether there is more to do. Not with networks outside.
+        """
+        if self._networks:
+            raise ValueError("compiled rules do not go with a network outside")
+        run(self._constants, self._state, self._turn)
+        self._refuse(self._turn.counts[ERROR])
+        if self._turn.counts[STALLED]:
+            self._make_room()
+            return True
+        return not self.all_over
+
     def advance_playing(self, play: Callable[..., None], hold: str = "") -> Decisions:
         """`advance` to the next SN decisions: ENs are answered by `play`, a compiled function of
         (constants, state, turn) that calls the kernel's own `advance`.

@@ -17,7 +17,7 @@ import numpy as np
 from cosmo.node import RAW, Site, UpdateObservation, Updater
 from cosmo.policy.updaters.periodic import Answer
 
-_ROUNDING_MS = 1e-6
+ROUNDING_MS = 1e-6
 
 
 def threshold_ms(site: Site, kappa: float) -> float:
@@ -31,10 +31,10 @@ class AoiThresholdUpdater(Updater):
     """Sends when the age of what an EN has acknowledged reaches the threshold."""
 
     def __init__(self, site: Site, kappa: float) -> None:
-        self._threshold_ms = threshold_ms(site, kappa)
+        self.threshold_ms = threshold_ms(site, kappa)
 
     def decide(self, nodes: UpdateObservation) -> Answer:
         """Send if the oldest age is due; look again when it will be."""
-        left = self._threshold_ms - nodes.age_ms.max(axis=1)
-        due = left <= _ROUNDING_MS
-        return due, np.where(due, self._threshold_ms, left)
+        left = self.threshold_ms - nodes.age_ms.max(axis=1)
+        due = left <= ROUNDING_MS
+        return due, np.where(due, self.threshold_ms, left)

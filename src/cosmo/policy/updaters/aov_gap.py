@@ -20,7 +20,7 @@ class AovGapUpdater(Updater):
 
     def __init__(self, site: Site, threshold: float, check_ms: float, timeout_ms: float) -> None:
         self._scale, self._idle = site.state_scale(site.sn), site.sn.idle_state
-        self._threshold, self._check_ms = threshold, check_ms
+        self.threshold, self.check_ms, self.timeout_ms = threshold, check_ms, timeout_ms
         self._pending = Pending(site, timeout_ms)
         self._sent = np.zeros((self._pending.channels, RAW))
 
@@ -37,7 +37,7 @@ class AovGapUpdater(Updater):
         unsure = self._pending.unconfirmed(nodes, rows)
         gap_to_sent = (np.abs(own - self._sent[rows]) / scale).max(axis=1)
         gap = np.where(unsure, np.maximum(gap, gap_to_sent), gap)
-        send = (gap > self._threshold) & self._pending.idle(rows)
+        send = (gap > self.threshold) & self._pending.idle(rows)
         self._pending.send(rows[send], nodes.time_ms[send])
         self._sent[rows[send]] = own[send]
-        return send, np.full(len(nodes), self._check_ms)
+        return send, np.full(len(nodes), self.check_ms)

@@ -12,11 +12,11 @@ class PeriodicUpdater(Updater):
     """Sends at time 0 and every `interval_ms` after."""
 
     def __init__(self, interval_ms: float) -> None:
-        self._interval_ms = interval_ms
+        self.interval_ms = interval_ms
 
     def decide(self, nodes: UpdateObservation) -> Answer:
         """Send."""
-        return np.ones(len(nodes), np.bool_), np.full(len(nodes), self._interval_ms)
+        return np.ones(len(nodes), np.bool_), np.full(len(nodes), self.interval_ms)
 
 
 class ProbeUpdater(PeriodicUpdater):

@@ -1,0 +1,164 @@
+"""Rules at the EN, compiled: `policy.fixed`, `policy.dispatchers` and the yardstick."""
+
+import numpy as np
+
+from cosmo.control.fast.records import ESTIMATE, IN_TURN, LOCAL, STRICT, TRUTH, UNTIL_FULL
+from cosmo.node import IDLE, NOBODY, STORAGE, WORK, units
+from cosmo.world.compiled import compiled
+
+_MBPS = units.BYTES_PER_MS
+_transfer_ms = compiled(units.transfer_ms)
+
+
+@compiled
+def _upload_ms(known, turn, row, column):
+    """`Site.upload_ms`."""
+    task = turn.dispatch[row]
+    way = _transfer_ms(
+        task.input_bytes,
+        turn.up_link[row, column, 0] * _MBPS,
+        known.hops[task.en, column],
+        known.hop_delay_ms[task.en, column],
+        known.packet_bytes,
+    )
+    return turn.up_backlog[row, column] + way
+
+
+@compiled
+def _told(known, turn, row, column, fresh, k):
+    """A number of the raw status: as it was told, as it is (`fresh`), or of an idle SN."""
+    if fresh:
+        return turn.true_state[row, column, k]
+    source = turn.status_source[row, column]
+    if source == source:
+        return turn.status[row, column, k]
+    return known.sn_idle[turn.reached[row, column], k]
+
+
+@compiled
+def _in_turn(turn, row):
+    count = 0
+    for column in range(turn.reached.shape[1]):
+        count += 1 if turn.reached[row, column] != NOBODY else 0
+    return 1 + turn.dispatch[row].task % count
+
+
+@compiled
+def _by_truth(turn, row):
+    best, delay = turn.feasible.shape[1], np.inf
+    for route in range(turn.feasible.shape[1]):
+        if turn.feasible[row, route] and turn.estimate[row, route] < delay:
+            best, delay = route, turn.estimate[row, route]
+    return best
+
+
+@compiled
+def _wait_and_room(known, memory, rule, turn, row, column, needed, arrival, fresh):
+    """How long a task would wait at an SN, and whether that has room for it."""
+    task, sn = turn.dispatch[row], turn.reached[row, column]
+    if rule == ESTIMATE:
+        idle = _told(known, turn, row, column, fresh, IDLE) > 0
+        work = _told(known, turn, row, column, fresh, WORK)
+        room = _told(known, turn, row, column, fresh, STORAGE) >= needed
+        return (0.0 if idle else work / known.sn_full_rate[sn]), room
+    free = memory.slot_free[task.world, task.en, column]
+    earliest = free[0]
+    for slot in range(1, free.size):
+        earliest = min(earliest, free[slot])
+    reserved, held = 0.0, 0
+    finish = memory.finish[task.world, task.en, column]
+    for entry in range(finish.size):
+        if finish[entry] > task.time_ms:
+            reserved += memory.reserved[task.world, task.en, column, entry]
+            held += 1
+    room = known.sn_storage[sn] - reserved >= needed and held < known.sn_queue[sn]
+    return max(earliest - arrival, 0.0), room
+
+
+@compiled
+def _faster_feasible(known, memory, rule, turn, row, fresh):
+    """`dispatchers.estimate.faster_feasible`."""
+    task = turn.dispatch[row]
+    elapsed = task.time_ms - task.generated_ms
+    needed = max(task.input_bytes, known.reservation_floor)
+    best, least = turn.reached.shape[1] + 1, np.inf
+    delay = elapsed + task.local_wait_ms + task.cycles / known.en_speed[task.en]
+    if task.local_room and delay <= task.deadline_ms:
+        best, least = 0, delay
+    for column in range(turn.reached.shape[1]):
+        sn = turn.reached[row, column]
+        if sn == NOBODY:
+            break
+        upload = _upload_ms(known, turn, row, column)
+        arrival = task.time_ms + upload
+        wait, room = _wait_and_room(known, memory, rule, turn, row, column, needed, arrival, fresh)
+        back = known.result_ms[task.en, column]
+        delay = elapsed + upload + wait + task.cycles / known.sn_speed[sn] + back
+        if room and delay <= task.deadline_ms and delay < least:
+            best, least = column + 1, delay
+    return best
+
+
+@compiled
+def _strict(known, turn, row, fresh):
+    """`dispatchers.strict`."""
+    task = turn.dispatch[row]
+    elapsed = task.time_ms - task.generated_ms
+    local_ms = (task.en_state[WORK] + task.cycles) / known.en_speed[task.en]
+    if task.local_room and elapsed + local_ms <= task.deadline_ms:
+        return 0
+    best, work = 0, _told(known, turn, row, 0, fresh, WORK)
+    for column in range(1, turn.reached.shape[1]):
+        if turn.reached[row, column] == NOBODY:
+            break
+        other = _told(known, turn, row, column, fresh, WORK)
+        if other < work:
+            best, work = column, other
+    served_ms = (work + task.cycles) / known.sn_speed[turn.reached[row, best]]
+    way_ms = _upload_ms(known, turn, row, best) + known.result_ms[task.en, best]
+    needed = max(task.input_bytes, known.reservation_floor)
+    room = _told(known, turn, row, best, fresh, STORAGE) >= needed
+    if room and elapsed + way_ms + served_ms <= task.deadline_ms:
+        return 1 + best
+    return turn.reached.shape[1] + 1
+
+
+@compiled
+def chosen(known, memory, rule, turn, row, fresh):
+    """The action of a rule, without any effect; `fresh`: as if all statuses were of now."""
+    if rule == LOCAL:
+        return 0
+    if rule == IN_TURN:
+        return _in_turn(turn, row)
+    if rule == UNTIL_FULL:
+        return 0 if turn.dispatch[row].local_room else _in_turn(turn, row)
+    if rule == TRUTH:
+        return _by_truth(turn, row)
+    if rule == STRICT:
+        return _strict(known, turn, row, fresh)
+    return _faster_feasible(known, memory, rule, turn, row, fresh)
+
+
+@compiled
+def write_books(known, memory, turn, row, action):
+    """`dispatchers.books`: what was sent where."""
+    if action == 0 or action > turn.reached.shape[1]:
+        return
+    task, column = turn.dispatch[row], action - 1
+    sn = turn.reached[row, column]
+    free = memory.slot_free[task.world, task.en, column]
+    slot = 0
+    for k in range(1, free.size):
+        if free[k] < free[slot]:
+            slot = k
+    arrival = task.time_ms + _upload_ms(known, turn, row, column)
+    done = max(arrival, free[slot]) + task.cycles / known.sn_speed[sn]
+    free[slot] = done
+    finish = memory.finish[task.world, task.en, column]
+    entry = 0
+    for k in range(1, finish.size):
+        if finish[k] < finish[entry]:
+            entry = k
+    finish[entry] = done
+    needed = max(task.input_bytes, known.reservation_floor)
+    memory.reserved[task.world, task.en, column, entry] = needed

@@ -1,0 +1,124 @@
+"""Which dispatchers and updaters have a compiled form, and what that needs."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from cosmo.control.fast.records import (
+    BOOKS,
+    BY_AGE,
+    BY_CLOCK,
+    BY_CONTENT,
+    ESTIMATE,
+    IN_TURN,
+    LOCAL,
+    SILENT,
+    STRICT,
+    TRUTH,
+    UNTIL_FULL,
+    Known,
+    Memory,
+    Rules,
+)
+from cosmo.control.full_information import FullInformation
+from cosmo.node import RAW, Dispatcher, Site, Updater
+from cosmo.policy.dispatchers import EstimateDispatcher, SelfTrackingDispatcher, StrictDispatcher
+from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
+from cosmo.policy.queue import first_slots
+from cosmo.policy.updaters import AoiThresholdUpdater, AovGapUpdater, NeverUpdater, PeriodicUpdater
+from cosmo.scenario import Scenario
+from cosmo.world import Outcome
+
+# By their very type: a subclass may do something else.
+_EN: dict[type, int] = {
+    AllLocal: LOCAL,
+    AllOffload: IN_TURN,
+    LocalUntilFull: UNTIL_FULL,
+    FullInformation: TRUTH,
+    EstimateDispatcher: ESTIMATE,
+    StrictDispatcher: STRICT,
+    SelfTrackingDispatcher: BOOKS,
+}
+_SN = (NeverUpdater, PeriodicUpdater, AoiThresholdUpdater, AovGapUpdater)
+
+
+def rules_of(
+    scenario: Scenario, dispatcher: Dispatcher, updater: Updater | None, regret: bool
+) -> Rules | None:
+    """The compiled form of both sides, which measures regret if it is asked to and if the rule can
+    tell; None if one of them has none.
+    """
+    if type(dispatcher) not in _EN or not (updater is None or type(updater) in _SN):
+        return None
+    can_tell = type(dispatcher).would_decide is not Dispatcher.would_decide
+    rules = Rules(
+        en=_EN[type(dispatcher)],
+        sn=SILENT,
+        interval_ms=np.inf,
+        threshold=0.0,
+        timeout_ms=0.0,
+        warmup_ms=scenario.episode.warmup_ms,
+        regret=regret and updater is not None and can_tell,
+    )
+    if isinstance(updater, PeriodicUpdater):
+        return rules._replace(sn=BY_CLOCK, interval_ms=float(updater.interval_ms))
+    if isinstance(updater, AoiThresholdUpdater):
+        return rules._replace(sn=BY_AGE, interval_ms=float(updater.threshold_ms))
+    if isinstance(updater, AovGapUpdater):
+        return rules._replace(
+            sn=BY_CONTENT,
+            interval_ms=float(updater.check_ms),
+            threshold=float(updater.threshold),
+            timeout_ms=float(updater.timeout_ms),
+        )
+    return rules
+
+
+def known_of(site: Site) -> Known:
+    """What the rules are told of a site."""
+    links = site.links
+    return Known(
+        en_speed=site.en.cycles_per_ms,
+        sn_speed=site.sn.cycles_per_ms,
+        sn_full_rate=site.sn.full_rate,
+        sn_storage=site.sn.storage_bytes,
+        sn_queue=site.sn.queue_capacity,
+        sn_idle=site.sn.idle_state,
+        sn_scale=site.state_scale(site.sn),
+        hops=links.hops,
+        hop_delay_ms=links.hop_delay_ms,
+        result_ms=links.result_ms,
+        packet_bytes=float(links.packet_bytes),
+        reservation_floor=float(site.reservation_floor_bytes),
+    )
+
+
+def blank_memory(site: Site, rules: Rules) -> Memory:
+    """Nothing has been decided yet."""
+    reach = site.links.reach
+    books = (site.worlds, *reach.shape) if rules.en == BOOKS else (0, 0, 0)
+    entries = int(site.most_tasks(site.sn).max())
+    free = first_slots(site.sn.slots[reach], (site.worlds,)) if rules.en == BOOKS else None
+    channels = site.worlds, len(site.sn)
+    return Memory(
+        slot_free=np.zeros((0, 0, 0, 0)) if free is None else free,
+        finish=np.full((*books, entries), -np.inf),
+        reserved=np.zeros((*books, entries)),
+        sent=np.zeros((*channels, RAW)),
+        sent_ms=np.full(channels, -np.inf),
+        pending=np.zeros(channels, np.bool_),
+        decisions=np.zeros(site.worlds, np.int64),
+        regretted=np.zeros(site.worlds, np.int64),
+    )
+
+
+def with_regret(outcomes: list[Outcome], memory: Memory) -> list[Outcome]:
+    """The outcomes with the regret in their status record, as `measure.Regret` has it."""
+    with np.errstate(invalid="ignore"):
+        share = memory.regretted / np.asarray(memory.decisions, np.float64)
+    return [
+        outcome
+        if outcome.status is None
+        else replace(outcome, status=replace(outcome.status, decision_regret=float(value)))
+        for outcome, value in zip(outcomes, share, strict=True)
+    ]

@@ -1,0 +1,56 @@
+"""The one loop, compiled: decide, run on to the next decisions, decide again."""
+
+from pathlib import Path
+from typing import Any
+
+from cosmo import node as node_room
+from cosmo.control.fast.dispatch import chosen, write_books
+from cosmo.control.fast.records import BOOKS
+from cosmo.control.fast.update import update
+from cosmo.world import kernel
+from cosmo.world.compiled import compiled, entry_point, fingerprint_of
+from cosmo.world.records import EN_ROWS, SN_ROWS, STALLED, UNFINISHED
+
+
+@compiled
+def _dispatch(rules, known, memory, turn, row):
+    action = chosen(known, memory, rules.en, turn, row, False)
+    turn.action[row] = action
+    if rules.en == BOOKS:
+        write_books(known, memory, turn, row, action)
+    task = turn.dispatch[row]
+    if rules.regret and task.generated_ms >= rules.warmup_ms:
+        memory.decisions[task.world] += 1
+        if chosen(known, memory, rules.en, turn, row, True) != action:
+            memory.regretted[task.world] += 1
+
+
+def _entry_point(fingerprint: str) -> Any:
+    # Linked in as it is: handing over its arrays costs less than a decision, and compiling it again
+    # would take several times as long as all the rules do.
+    advance = kernel.advance
+
+    @entry_point
+    def run(constants, state, turn, rules, known, memory, turns):
+        """So many turns of all worlds; fewer if all are over, or one needs more room."""
+        _ = fingerprint  # part of the cache key
+        for _turn in range(turns):
+            if turn.counts[STALLED] == 0:
+                for row in range(turn.counts[EN_ROWS]):
+                    _dispatch(rules, known, memory, turn, row)
+                for row in range(turn.counts[SN_ROWS]):
+                    update(rules, known, memory, turn, row)
+            advance(constants, state, turn)
+            if turn.counts[STALLED] > 0 or turn.counts[UNFINISHED] == 0:
+                return
+
+    return run
+
+
+def _fingerprint() -> str:
+    rooms = kernel, node_room
+    folders = [Path(str(room.__file__)).parent for room in rooms]
+    return fingerprint_of(*folders, Path(__file__).parent)
+
+
+run = _entry_point(_fingerprint())

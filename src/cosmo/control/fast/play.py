@@ -1,0 +1,32 @@
+"""Worlds played by compiled rules."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from cosmo.control.fast.forms import blank_memory, known_of, with_regret
+from cosmo.control.fast.records import Rules
+from cosmo.node import Site
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+from cosmo.world import Outcome, Worlds
+
+_TURNS = 20_000  # between two looks at progress, and at Ctrl-C
+
+
+def play_compiled(
+    scenario: Scenario,
+    episodes: Sequence[Episode],
+    carries: int,
+    site: Site,
+    rules: Rules,
+    progress: Callable[[int], None] | None,
+) -> list[Outcome]:
+    """What became of each episode, the same as with the plain rules."""
+    from cosmo.control.fast.loop import run  # which takes a while to compile, once
+
+    worlds, memory = Worlds(scenario, episodes, carries), blank_memory(site, rules)
+    on = partial(run, rules=rules, known=known_of(site), memory=memory, turns=_TURNS)
+    while worlds.run_compiled(on):
+        if progress is not None:
+            progress(worlds.generated)
+    return with_regret([worlds.outcome(world) for world in range(len(worlds))], memory)

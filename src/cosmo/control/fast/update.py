@@ -1,0 +1,91 @@
+"""Rules at the SN, compiled: `policy.updaters`; all send the raw state to everyone."""
+
+import numpy as np
+
+from cosmo.control.fast.records import BY_AGE, BY_CLOCK, BY_CONTENT
+from cosmo.node import NOBODY, RAW
+from cosmo.policy.updaters.aoi_threshold import ROUNDING_MS
+from cosmo.world.compiled import compiled
+from cosmo.world.status import since
+
+
+@compiled
+def _oldest(turn, row):
+    """Source of the oldest status that an EN has acknowledged; the start if one has none."""
+    oldest = np.inf
+    for column in range(turn.told.shape[1]):
+        if turn.told[row, column] == NOBODY:
+            break
+        oldest = min(oldest, since(turn.acknowledged_source[row, column]))
+    return oldest
+
+
+@compiled
+def _unconfirmed(memory, turn, row):
+    """`Pending.unconfirmed`: whether something was sent that not all ENs have acknowledged."""
+    node = turn.update[row]
+    sent_ms = memory.sent_ms[node.world, node.sn]
+    for column in range(turn.told.shape[1]):
+        if turn.told[row, column] == NOBODY:
+            break
+        source = turn.acknowledged_source[row, column]
+        if (source if source == source else -np.inf) < sent_ms:
+            return True
+    return False
+
+
+@compiled
+def _gap(known, memory, turn, row, unsure):
+    """`AovGapUpdater`: the largest normalised gap between the state and what ENs hold."""
+    node = turn.update[row]
+    worst = 0.0
+    for column in range(turn.told.shape[1]):
+        if turn.told[row, column] == NOBODY:
+            break
+        source = turn.acknowledged_source[row, column]
+        for k in range(RAW):
+            idle = known.sn_idle[node.sn, k]
+            held = turn.acknowledged[row, column, k] if source == source else idle
+            worst = max(worst, abs(node.sn_state[k] - held) / known.sn_scale[node.sn, k])
+    if unsure:
+        for k in range(RAW):
+            sent = memory.sent[node.world, node.sn, k]
+            worst = max(worst, abs(node.sn_state[k] - sent) / known.sn_scale[node.sn, k])
+    return worst
+
+
+@compiled
+def _by_content(rules, known, memory, turn, row):
+    node = turn.update[row]
+    unsure = _unconfirmed(memory, turn, row)
+    lost = node.time_ms - memory.sent_ms[node.world, node.sn] >= rules.timeout_ms
+    if not unsure or lost:
+        memory.pending[node.world, node.sn] = False
+    if memory.pending[node.world, node.sn]:
+        return False
+    if not _gap(known, memory, turn, row, unsure) > rules.threshold:
+        return False
+    memory.pending[node.world, node.sn] = True
+    memory.sent_ms[node.world, node.sn] = node.time_ms
+    for k in range(RAW):
+        memory.sent[node.world, node.sn, k] = node.sn_state[k]
+    return True
+
+
+@compiled
+def update(rules, known, memory, turn, row):
+    """Answer an SN: whether it sends, and when it decides again."""
+    send, wait = False, np.inf
+    if rules.sn == BY_CLOCK:
+        send, wait = True, rules.interval_ms
+    elif rules.sn == BY_AGE:
+        left = rules.interval_ms - (turn.update[row].time_ms - _oldest(turn, row))
+        send = left <= ROUNDING_MS
+        wait = rules.interval_ms if send else left
+    elif rules.sn == BY_CONTENT:
+        send, wait = _by_content(rules, known, memory, turn, row), rules.interval_ms
+    for column in range(turn.send.shape[1]):
+        turn.send[row, column] = send
+    turn.interval[row] = wait
+    for k in range(turn.numbers.shape[1]):
+        turn.numbers[row, k] = turn.update[row].sn_state[k]
