@@ -11,7 +11,7 @@ from cosmo.files import whole_file
 from cosmo.scenario import load as load_scenario
 from cosmo.study import Study, tables
 from cosmo.study.statistics import paired, summarise
-from cosmo.study.style import colour
+from cosmo.study.style import looks
 
 BOTH = ("deterministic", "poisson")
 SHOWN = (
@@ -156,6 +156,7 @@ def trade_figure(points: polars.DataFrame, path: Path) -> None:
 
     with pyplot.rc_context({"font.size": 9, "axes.grid": True, "grid.alpha": 0.25}):
         figure, panel = pyplot.subplots(figsize=(7.6, 5.0))
+        styles = looks(points["line"].unique(maintain_order=True))
         for (name,), own in points.group_by("line", maintain_order=True):
             own = own.sort("update_cost_rate")
             learned = str(name).startswith(OWN)
@@ -165,7 +166,8 @@ def trade_figure(points: polars.DataFrame, path: Path) -> None:
                 marker="o" if learned else "s",
                 lw=1.8 if learned else 1.0,
                 ms=5 if learned else 4,
-                color=None if learned else colour(str(name)),
+                color=styles[str(name)].colour,
+                ls=styles[str(name)].line,
                 label=str(name),
             )
         panel.set_xscale("symlog", linthresh=1.0)

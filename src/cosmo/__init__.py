@@ -24,6 +24,8 @@ _HOMES = {
     "UpdateObservation": "cosmo.node",
     "Updater": "cosmo.node",
     "Worlds": "cosmo.world",
+    "check_method": "cosmo.control.conformance",
+    "compare": "cosmo.study.compare",
     "evaluate": "cosmo.control.evaluate",
     "load": "cosmo.scenario",
     "load_controller": "cosmo.policy.controller",
@@ -32,7 +34,7 @@ _HOMES = {
     "preset_names": "cosmo.scenario",
     "simulate": "cosmo.control.simulate",
     "study": "",
-    "train": "cosmo.learn.session",
+    "train": "cosmo.learn.training",
 }
 
 __all__ = [
@@ -48,6 +50,8 @@ __all__ = [
     "UpdateObservation",
     "Updater",
     "Worlds",
+    "check_method",
+    "compare",
     "evaluate",
     "load",
     "load_controller",
@@ -61,12 +65,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cosmo import study
+    from cosmo.control.conformance import check_method
     from cosmo.control.evaluate import evaluate
     from cosmo.control.play import play
     from cosmo.control.registry import METHODS, method
     from cosmo.control.simulate import simulate
     from cosmo.errors import InputError
-    from cosmo.learn.session import train
+    from cosmo.learn.training import train
     from cosmo.node import (
         Dispatcher,
         DispatchObservation,
@@ -79,6 +84,7 @@ if TYPE_CHECKING:
     )
     from cosmo.policy.controller import load_controller
     from cosmo.scenario import Scenario, load, preset_names
+    from cosmo.study.compare import compare
     from cosmo.world import Worlds
 
 
@@ -96,7 +102,8 @@ def __getattr__(name: str) -> Any:
         if (error.name or "").partition(".")[0] == "cosmo":
             raise
         raise ImportError(
-            f"cosmo.{name} needs {error.name}; install it with: pip install 'cosmo-edge[lab]'"
+            f"cosmo.{name} needs {error.name}; install it from a clone of the repository:"
+            " pip install '.[lab]'"
         ) from None
     globals()[name] = found
     return found

@@ -1,6 +1,5 @@
 """Validated documents in TOML: presets, files that extend one another, single fields by name."""
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from cosmo import toml
-from cosmo.errors import InputError
+from cosmo.errors import InputError, did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -90,6 +89,7 @@ class Documents(Generic[Model]):
                 known = ", ".join(presets)
                 raise InputError(
                     f"{self.kind} = {_short(name)}: no such preset or file (presets: {known})"
+                    f"{did_you_mean(name, presets)}"
                 )
             try:
                 text, where = path.read_text(encoding="utf-8"), str(path.resolve())
@@ -232,7 +232,5 @@ def _suggestion(top: type[BaseModel], keys: list[str]) -> str:
         model = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
     if model is None:
         return ""
-    close = difflib.get_close_matches(keys[-1], model.model_fields, n=1)
-    if close:
-        return f", did you mean {close[0]}?"
-    return f", allowed: {', '.join(model.model_fields)}"
+    close = did_you_mean(keys[-1], model.model_fields)
+    return close or f", allowed: {', '.join(model.model_fields)}"

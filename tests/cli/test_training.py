@@ -29,10 +29,11 @@ def test_train_then_evaluate(cosmo, trained):
     document = json.loads(out)
     assert (document["method"], document["episodes"]) == ("cosmo-flat", 2)
     assert [run["seed"] for run in document["runs"]] == [3, 5]
-    assert set(METRIC_NAMES) <= set(document["overall"]["metrics"])
+    [overall] = document["overall"]  # a list, whatever the number of loads
+    assert (overall["load"], overall["runs"]) == ("poisson, 220 tasks/s", 2)
+    assert set(METRIC_NAMES) <= set(overall["metrics"])
     means = [run["metrics"]["success_rate"]["mean"] for run in document["runs"]]
-    overall = document["overall"]["metrics"]["success_rate"]
-    assert overall["mean"] == pytest.approx(sum(means) / 2)
+    assert overall["metrics"]["success_rate"]["mean"] == pytest.approx(sum(means) / 2)
     assert document["runs"][0]["rate"] == 220
 
     # The same workloads as `simulate` plays, so a run's numbers are the method's there.

@@ -41,10 +41,15 @@ def _cheaper(arguments):
         arguments += ["--rates", "160", "--episodes", "1", "--set", "episode.window_ms=3000"]
     if arguments[0] == "bound" or (arguments[0] == "simulate" and "ns3" in arguments):
         arguments += [part for item in SHORT_WORLD for part in ("--set", item)]
-    if arguments[0] in ("run", "train"):
+    if arguments[0] in ("run", "train", "compare"):
         short = SHORT_NEXT if "cosmo-next" in arguments else SHORT_TRAINING
         settings = [*SHORT_WORLD, *(f"training.{item}" for item in short)]
         arguments += [part for item in settings for part in ("--set", item)]
+    if arguments[0] == "compare":
+        arguments += ["--episodes", "1", "--seeds", "0"]
+        if "--runs" in arguments:
+            place = arguments.index("--runs")
+            del arguments[place : place + 2]
     if arguments[0] == "run":
         arguments += ["--episodes", "1", "--seeds", "0"]
     if arguments[:2] == ["study", "run"]:

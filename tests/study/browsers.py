@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from slow import wait_until
+from slow import LIMIT_S, wait_until
 
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -29,6 +29,8 @@ def opened_browser(size="1280,900"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(chromedriver))
+    driver.set_script_timeout(LIMIT_S)
+    driver.set_page_load_timeout(LIMIT_S)
     try:
         yield driver
     finally:

@@ -124,7 +124,7 @@ def test_no_text_becomes_anything_else_in_a_browser(study, browser, tmp_path, at
     foreign = "return document.querySelectorAll('.chart a, main iframe, main img').length"
     assert browser.execute_script(foreign) == 0
     shown = browser.execute_script(
-        "return [...document.querySelectorAll('#chart-bars .ytick text')].map(t => t.textContent)"
+        "return [...document.querySelectorAll('#bars td:nth-child(2)')].map(t => t.textContent)"
     )
     assert {_squeezed(text) for text in shown} == {_squeezed(text) for text in METHODS}
     assert browser.get_log("browser") == []

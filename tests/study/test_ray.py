@@ -15,7 +15,7 @@ from cosmo.study.checks import DONE
 from cosmo.study.executor import Failed, Finished
 from slow import alive
 
-ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'cosmo-edge[ray]'")
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 

@@ -7,11 +7,17 @@ from dataclasses import replace
 import polars
 import pytest
 from browsers import open_page, opened_browser
+from selenium.webdriver.common.keys import Keys
 from small import small_plan
 
-from cosmo.study import LocalExecutor, conduct, load, page, tables
+from cosmo import InputError
+from cosmo.study import LocalExecutor, conduct, load, tables
+from cosmo.study.markup import unpacked
+from cosmo.study.page_data import page_data
+from cosmo.study.plan import Compare
 from cosmo.study.report import write_report
-from cosmo.study.statistics import summarise, with_paper
+from cosmo.study.statistics import bounds, summarise, with_paper
+from slow import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +39,8 @@ def test_tables_of_the_page_keep_scenarios_apart(report):
     )
     both = replace(study, metrics=polars.concat([study.metrics, other]))
     summary = with_paper(summarise(both.metrics), study.plan)
-    made = {table["title"]: table["rows"] for table in page._tables(both, summary)}
+    data = page_data(both, summary, bounds(study.plan))
+    made = {table["title"]: table["rows"] for table in data["tables"]}
     title = "Gate ablation (mean ± standard deviation over runs)"
     first, second = made[f"paper: {title}"], made[f"other: {title}"]
     assert len(first) == len(second) > 0
@@ -90,23 +97,52 @@ def test_the_same_study_gives_the_same_bytes(report, tmp_path):
         assert one.read_bytes() == other.read_bytes(), one.name
 
 
+def packed_part(page, name):
+    """What a page has in one of its compressed parts."""
+    text = page.read_text(encoding="utf-8")
+    return json.loads(unpacked(re.search(rf'id="{name}">(.*?)</script>', text)[1]))
+
+
 def test_the_page_is_one_file_that_asks_for_nothing(report):
     text = report.page.read_text(encoding="utf-8")
-    own = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)  # Plotly's source has links
-    assert not re.search(r"""(src|href)=["'](?!#)""", own)
-    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
-    assert [each["title"].split(",")[0] for each in data["recordings"]] == [
-        "cosmo", "aoi-threshold", "self-tracking"
+    assert not re.search(r"""(src|href)=["'](?!#)""", text)
+    recordings = packed_part(report.page, "episodes")["recordings"]
+    assert [each["method"] for each in recordings] == [
+        "cosmo", "cosmo-flat", "aoi-threshold", "self-tracking", "all-local"
     ]  # fmt: skip
-    tasks = data["recordings"][0]["tasks"]
+    workload = packed_part(report.page, "episodes")["workload"]
+    tasks = workload | recordings[0]["tasks"]
     assert len({len(column) for column in tasks.values()}) == 1
     assert set(tasks["outcome"]) <= {"TP", "FP", "TN", "FN", "undecided"}
 
 
-@pytest.fixture(params=["1280,900", "400,800"], ids=["desk", "phone"])
-def browser(request):
-    with opened_browser(request.param) as driver:
-        yield driver
+def test_the_first_sentence_is_about_the_focus(report):
+    text = report.page.read_text(encoding="utf-8")
+    sentence = re.search(r'<p id="verdict">(.*?)</p>', text)[1]
+    assert sentence.startswith("cosmo ")
+    assert re.search(r"\[[+-]\d\.\d{3}, [+-]\d\.\d{3}\]", sentence)
+    assert "update units/s against" in sentence
+    [told] = [path for path in report.tables if path.name == "verdict.md"]
+    assert told.read_text().startswith(sentence)
+
+
+def test_a_study_without_any_learner_has_full_tables(report, tmp_path):
+    study = load(report.page.parent.parent / "study")
+    kept = ["all-local", "self-tracking", "aoi-threshold"]
+    metrics = study.metrics.filter(polars.col("method").is_in(kept))
+    plan = study.plan.model_copy(
+        update={"compare": (Compare(methods=tuple(kept)),), "train": (), "focus": "self-tracking"}
+    )
+    other = replace(study, plan=plan, metrics=metrics, curves=study.curves.clear())
+    summary = with_paper(summarise(metrics), plan)
+    data = page_data(other, summary, bounds(plan))
+    assert data["focus"] == "self-tracking"
+    assert data["verdicts"][0]["sentence"].startswith("self-tracking wins of 3 methods")
+    paired = [table for table in data["tables"] if table["title"].startswith("Success of self")]
+    assert {row[1] for row in paired[0]["rows"]} == {"− all-local", "− aoi-threshold"}
+    assert {pair["method"] for pair in data["pairs"]} == {"all-local", "aoi-threshold"}
+    with pytest.raises(InputError, match="focus = 'slf-tracking': is not compared, did you mean"):
+        other.about_method("slf-tracking")
 
 
 def _click(browser, selector):
@@ -126,39 +162,97 @@ def _choose(browser, name, value):
     )
 
 
-def test_the_page_in_a_real_browser(report, browser, tmp_path):
+def _traces(browser, chart):
+    return browser.execute_script(
+        "return document.getElementById(arguments[0]).data.map(t => t.name)", chart
+    )
+
+
+def _colour(browser, method):
+    return browser.execute_script(
+        "return document.getElementById('chart-load').data.find(t => t.meta === arguments[0])"
+        ".line.color",
+        method,
+    )
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with opened_browser("1400,900") as driver:
+        yield driver
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 768, 390])
+def test_nothing_is_clipped_on_any_screen(report, browser, width, theme):
+    shape = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
+    scheme = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+    open_page(browser, report.page)
+    assert browser.execute_script("return document.documentElement.dataset.theme") == theme
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    for chart in ("load", "pareto", "training", "viewer"):
+        assert browser.find_elements("css selector", f"#chart-{chart} .main-svg"), chart
+    # No text and no control goes beyond the screen, but inside of boxes that scroll by themselves.
+    beyond = browser.execute_script(
+        "return [...document.querySelectorAll('h1, h2, h3, p, button, select, #bars td, summary')]"
+        ".filter(e => e.offsetParent && !e.closest('.scroll'))"
+        ".filter(e => { const b = e.getBoundingClientRect(); return b.right > innerWidth + 1 ||"
+        " b.left < -1 || e.scrollWidth > e.clientWidth + 1 && !e.matches('select'); })"
+        ".map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert beyond == []
+    # Every link leads to a section that is there.
+    links = browser.execute_script(
+        "return [...document.querySelectorAll('nav a')].map(a => {"
+        " const to = document.querySelector(a.getAttribute('href'));"
+        " return Boolean(to) && to.offsetHeight > 0; })"
+    )
+    assert len(links) == 6
+    assert all(links)
+    assert browser.get_log("browser") == []
+
+
+def test_the_page_in_a_real_browser(report, browser):
+    shape = {"width": 1400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
     open_page(browser, report.page)
 
-    def traces(chart):
-        return browser.execute_script(
-            "return document.getElementById(arguments[0]).data.map(t => t.name)", chart
-        )
-
-    def count(selector):
-        return len(browser.find_elements("css selector", selector))
-
-    # All charts are drawn, nothing is wider than the screen.
-    for chart in ("load", "bars", "pareto", "training", "viewer"):
-        assert count(f"#chart-{chart} .main-svg") > 0, chart
-    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
-
-    # Methods can be switched off and on, metric and load can be chosen.
-    assert "cosmo" in traces("chart-load")
-    _click(browser, '[data-method="cosmo"]')
-    assert "cosmo" not in traces("chart-load")
-    assert "cosmo" not in traces("chart-pareto")
-    _click(browser, '[data-method="cosmo"]')
-    assert "cosmo" in traces("chart-load")
-    assert "fluid bound" in traces("chart-load")
+    # The focus is in colour, the others are grey until they are pressed; bounds are there.
+    assert _colour(browser, "cosmo") != _colour(browser, "all-local")
+    assert _colour(browser, "aoi-threshold") == _colour(browser, "all-local")
+    _click(browser, '#methods [data-method="aoi-threshold"]')
+    assert _colour(browser, "aoi-threshold") != _colour(browser, "all-local")
+    assert "fluid bound" in _traces(browser, "chart-load")
+    assert "frontier" in _traces(browser, "chart-pareto")
     _choose(browser, "metric", "update_cost_rate")
-    assert "fluid bound" not in traces("chart-load")
+    assert "fluid bound" not in _traces(browser, "chart-load")
     _choose(browser, "arrivals", "deterministic")
     _choose(browser, "rate", "120")
-    title = browser.execute_script("return document.getElementById('chart-bars').layout.title.text")
-    assert title == "update cost (units/s) at 120 tasks/s, deterministic"
+    title = browser.find_element("id", "bars-title").text
+    assert title == "paper, deterministic, 120 tasks/s: best success first"
+    names = browser.execute_script(
+        "return [...document.querySelectorAll('#bars tr[data-method]')].map(r => r.dataset.method)"
+    )
+    assert sorted(names) == sorted(
+        ["cosmo", "cosmo-flat", "aoi-threshold", "self-tracking", "all-local"]
+    )
 
-    # The episode viewer: another method, zoom, and what the agent saw.
-    assert "what the EN believes" in traces("chart-viewer")
+    # Every chart is a table as well.
+    for name in ("load", "pareto", "training", "viewer"):
+        _click(browser, f'[data-table="{name}"] summary')
+        rows = f'[data-table="{name}"] tr'
+        wait_until(lambda: len(browser.find_elements("css selector", rows)) > 2, rows)  # noqa: B023
+
+    # Nothing in the toolbars sends data anywhere.
+    buttons = browser.execute_script(
+        "return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title || '')"
+    )
+    assert buttons
+    assert not [text for text in buttons if re.search("cloud|studio|edit|plotly", text.lower())]
+
+    # The episode viewer: what the agent saw, by mouse and by keyboard, zoom, another method.
     browser.execute_script(
         "document.getElementById('chart-viewer').emit('plotly_click', {points: [{customdata: 3}]})"
     )
@@ -167,6 +261,10 @@ def test_the_page_in_a_real_browser(report, browser, tmp_path):
     assert "SN: status (" in card  # the numbers that were sent, and nothing made of them
     assert "believed" not in card
     assert "true backlog" in card
+    button = browser.find_element("css selector", '[data-task="1"]')
+    button.send_keys(Keys.ENTER)
+    assert browser.find_element("id", "task").text != card
+    assert "quota" in browser.find_element("id", "viewer-note").text
     _click(browser, '[data-span="500"]')
     low, high = browser.execute_script(
         "return document.getElementById('chart-viewer').layout.xaxis.range"
@@ -177,15 +275,14 @@ def test_the_page_in_a_real_browser(report, browser, tmp_path):
         "return document.getElementById('chart-viewer').layout.xaxis.range[0]"
     ) == pytest.approx(low + 400)
     _choose(browser, "recording", "2")
-    assert "what the EN believes" not in traces("chart-viewer")  # self-tracking has no status
+    assert "SN: what the EN believes" in _traces(browser, "chart-viewer")
+    _choose(browser, "recording", "3")
+    assert "SN: what the EN believes" not in _traces(browser, "chart-viewer")  # has no status
 
-    # Light and dark.
     theme = "return document.documentElement.dataset.theme"
     before = browser.execute_script(theme)
     _click(browser, "#theme")
     assert browser.execute_script(theme) != before
-    assert count("#tables-body table") >= 4
-    assert browser.save_screenshot(str(tmp_path / "page.png"))
     assert browser.get_log("browser") == []
 
 

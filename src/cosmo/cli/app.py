@@ -8,6 +8,7 @@ import cosmo
 from cosmo.cli import (
     bound,
     calibrate,
+    compare,
     evaluate,
     importing,
     methods,
@@ -18,6 +19,7 @@ from cosmo.cli import (
     simulate,
     study,
     train,
+    view,
     workload,
 )
 from cosmo.errors import InputError
@@ -27,16 +29,18 @@ _INTERRUPTED = 130
 app = typer.Typer(
     name="cosmo",
     help="Status updating and selective offloading at the network edge.",
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 app.command("run")(run.run)
+app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("bound")(bound.bound)
 app.command("report")(report.report)
+app.command("view")(view.view)
 app.command("workload")(workload.workload)
 app.command("import")(importing.import_trace)
 app.command("methods")(methods.methods)

@@ -14,10 +14,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from cosmo.control.simulate import ShareDone
-from cosmo.measure import METRICS, Interval
+from cosmo.measure import METRICS, Interval, told
 from cosmo.scenario import Scenario, load
 from cosmo.workload import episode
 from cosmo.world import Worlds
+
+_LARGE = 100.0  # numbers from here on need fewer digits
 
 # Names and causes are anybody's text: `[/home/me]` is no markup, `:x:` no picture.
 notes = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -26,6 +28,11 @@ notes = Console(stderr=True, highlight=False, markup=False, emoji=False)
 def show(what: RenderableType) -> None:
     """Print a table or a line on the output; lines are not broken."""
     Console(highlight=False, markup=False, emoji=False).print(what, soft_wrap=isinstance(what, str))
+
+
+def show_words(text: str) -> None:
+    """Print a sentence on the output, broken between words where the line ends."""
+    Console(highlight=False, markup=False, emoji=False).print(text)
 
 
 def print_json(document: object) -> None:
@@ -78,12 +85,19 @@ def number(value: float, digits: int = 3) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
-def metrics_table(title: str, metrics: Mapping[str, Interval]) -> Table:
-    """Every metric with its interval and its meaning."""
+def metrics_table(title: str, metrics: Mapping[str, Interval], replications: int) -> Table:
+    """Every metric with its interval and its meaning; of two replications, with their range."""
     table = Table("metric", title=title, title_justify="left", title_style="bold", box=SIMPLE)
-    table.add_column("mean", justify="right")
-    table.add_column("± 95 %", justify="right")
+    two = replications == 2
+    table.add_column("both" if two else "mean", justify="right")
+    if not two:
+        table.add_column("± 95 %", justify="right")
     table.add_column("what it is")
     for name, value in metrics.items():
-        table.add_row(name, number(value.mean, 4), number(value.ci95, 4), METRICS[name])
+        digits = 4 if abs(value.mean) < _LARGE else 2
+        if two:
+            cells = [told(value.mean, value.ci95, 2, digits)]
+        else:
+            cells = [number(value.mean, digits), number(value.ci95, digits)]
+        table.add_row(name, *cells, METRICS[name])
     return table

@@ -41,7 +41,10 @@ def evaluate(
     trace: TraceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Play trained controllers greedily and print their metrics, per run and overall."""
+    """Play trained controllers greedily and print their metrics, per run and overall.
+
+    cosmo evaluate trained --episodes 5 --rate 280
+    """
     check_run(0, episodes)
     controller = load_controller(folder)
     fields = chosen_settings(settings, arrivals, rate, engine, trace)
@@ -64,7 +67,7 @@ def evaluate(
             "checkpoint": str(folder),
             "method": controller.method,
             "episodes": episodes,
-            "overall": overall[0] if len(overall) == 1 else overall,
+            "overall": overall,
             "runs": runs,
         }
         print_json(document)
@@ -74,7 +77,7 @@ def evaluate(
             f"{controller.method} on {scenarios[0].name} ({name}): means and intervals over"
             f" {count} run(s) of {episodes} episode(s)"
         )
-        show(metrics_table(title, metrics))
+        show(metrics_table(title, metrics, count))
 
 
 def _by_load(

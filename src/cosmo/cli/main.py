@@ -21,7 +21,7 @@ def main() -> NoReturn:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "cosmo":
             raise
-        _fail(f"needs {error.name}; install it with: pip install 'cosmo-edge[lab]'", 2)
+        _fail(f"needs {error.name}; install it from a clone: pip install '.[lab]'", 2)
     except InputError as error:
         _fail(str(error), 2)
     except EngineError as error:

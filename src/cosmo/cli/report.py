@@ -13,14 +13,26 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to write (default: FOLDER/report).")
     ] = None,
+    focus: Annotated[
+        str | None, typer.Option(help="The method that it is about (the plan's focus).")
+    ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Run policies (file.py:Class, sb3:model) for the viewer."),
+    ] = False,
 ) -> None:
-    """Write the figures, the tables and report.html of a study."""
+    """Write the figures, the tables and report.html of a study.
+
+    cosmo report quick --focus self-tracking
+    """
     from cosmo.study import load
     from cosmo.study.report import write_report
 
     study = load(folder)
+    if focus is not None:
+        study = study.about_method(focus)
     prepare_engine()
-    written = write_report(study, out or folder / "report")
+    written = write_report(study, out or folder / "report", trust)
     notes.print(
         f"wrote {len(written.figures)} figures, {len(written.tables)} tables\nopen {written.page}",
         soft_wrap=True,

@@ -50,7 +50,12 @@ def simulate(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Play a method on a scenario and print its metrics."""
+    """Play a method on a scenario and print its metrics.
+
+    cosmo simulate --method self-tracking --rate 280 --episodes 5
+
+    cosmo simulate -m my_policies.py:LeastWork:margin_ms=25 -s shared-sn --json
+    """
     scenario = chosen_scenario(scenario_name, settings, arrivals, rate, engine, trace)
     windows = recorded_windows(scenario)
     episodes = (windows or 1) if episodes is None else episodes
@@ -69,7 +74,7 @@ def simulate(
         return
     place = f"{scenario.name} ({load_told(scenario)})"
     title = f"{method_name} on {place}, seed {seed}, {episodes} episode(s)"
-    show(metrics_table(title, result.metrics))
+    show(metrics_table(title, result.metrics, episodes))
     lost = lost_tasks_told(scenario, result.outcomes)
     for line in (*resampling_told(scenario, seed, episodes), *lost):
         notes.print(line, soft_wrap=True)

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID
 from rich.table import Table
 
 from cosmo import toml
+from cosmo.cli.comparison import print_results
 from cosmo.cli.console import notes, prepare_engine, print_json, show, words
 from cosmo.cli.options import EngineOption, JsonOption
 from cosmo.errors import InputError
@@ -97,13 +98,23 @@ def run(
         typer.Option("--trust", help="Run the policies (file.py:Class, sb3:model) it names."),
     ] = False,
 ) -> None:
-    """Carry out a plan; what is finished in the folder already is not done again."""
-    from cosmo.study import load_plan
+    """Carry out a plan; what is finished in the folder already is not done again.
+
+    cosmo study run paper-quick --out quick
+
+    cosmo study run mine.toml --out mine --trust --set 'seeds=[0, 1, 2, 3, 4]'
+    """
+    from cosmo.study import load, load_plan
+    from cosmo.study.checks import METRICS_FILE
+    from cosmo.study.method_files import runs_code
 
     chosen = [] if engine is None else [toml.text({"engines": [engine]})]
     plan = load_plan(plan_name, [*(settings or []), *chosen], "run" if trust else "refuse")
     right = conducted(plan, out, chosen_executor(executor, workers, address))
-    notes.print(f"next: cosmo report {out}", soft_wrap=True)
+    if (out / METRICS_FILE).exists():
+        print_results(load(out))
+    own = " --trust" if any(map(runs_code, plan.methods)) else ""
+    notes.print(f"next: cosmo report {out}{own}", soft_wrap=True)
     if not right:
         raise typer.Exit(1)
 

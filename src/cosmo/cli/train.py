@@ -49,7 +49,12 @@ def train(
         bool, typer.Option("--resume", help="Go on where this training was interrupted.")
     ] = False,
 ) -> None:
-    """Train a method's two agents and keep the best networks of every run."""
+    """Train a method's two agents and keep the best networks of every run.
+
+    cosmo train --rate 220 --seeds 0,1,2 --out trained
+
+    cosmo train --method cosmo-next --scenario shared-sn --out next --resume
+    """
     from cosmo.learn import session  # JAX takes seconds to import
     from cosmo.learn.run import Run
     from cosmo.policy.learned_methods import learned_method

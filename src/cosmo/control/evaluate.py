@@ -1,13 +1,15 @@
 """Trained controllers put to the test: greedy episodes on workloads that training never saw."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from cosmo.control.named import ScenarioLike, Settings, as_scenario
 from cosmo.control.play import play
 from cosmo.control.simulate import ShareDone, Simulation
 from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
 from cosmo.measure import Regret, episode_metrics
-from cosmo.policy.controller import Controller
+from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, scenario_from
 from cosmo.workload import Tasks, episode, from_tasks, window
 from cosmo.world import Outcome
@@ -19,18 +21,28 @@ def trained_on(controller: Controller) -> tuple[Scenario, ...]:
 
 
 def evaluate(
-    controller: Controller,
-    episodes: int,
-    scenarios: Sequence[Scenario] | None = None,
+    controller: Controller | str | Path,
+    episodes: int = 5,
+    scenarios: Sequence[Scenario] | ScenarioLike | None = None,
     tasks: Tasks | None = None,
     share_done: ShareDone | None = None,
+    *,
+    rate: float | None = None,
+    arrivals: str | None = None,
+    settings: Settings = (),
 ) -> list[Simulation]:
     """Every run on `episodes` episodes of its own seed (the workloads of `simulate --seed`).
 
-    `scenarios` are what each run is evaluated on, what it was trained on by default; with `tasks`
-    given, episodes are windows of these (`cosmo.workload.windows`). Runs play side by side.
+    `controller` may be the folder that `cosmo.train` wrote. `scenarios` are what each run is
+    evaluated on, or one for all of them; what it was trained on by default. `rate`, `arrivals` and
+    `settings` change fields of them. With `tasks` given, episodes are windows of these
+    (`cosmo.workload.windows`). Runs play side by side; the results are in the order of
+    `controller.seeds`.
     """
-    where = trained_on(controller) if scenarios is None else tuple(scenarios)
+    if not isinstance(controller, Controller):
+        controller = load_controller(controller)
+    found = _where(controller, scenarios)
+    where = tuple(as_scenario(each, settings, rate, arrivals) for each in found)
     for scenario in where:
         controller.check(scenario.links.most_sns, f"scenario = {scenario.name!r}")
     if any(scenario.without_load() != where[0].without_load() for scenario in where):
@@ -59,10 +71,21 @@ def evaluate(
             where[0], method, worlds[some], progress=report, watchers=[Regret(where[0], method)]
         )
         before += sum(len(world.tasks) for world in worlds[some])
-    found = []
+    results = []
     for run, scenario in enumerate(where):
         own = outcomes[run * episodes : (run + 1) * episodes]
         carries = controller.agents.dimensions
         metrics = [episode_metrics(scenario, outcome, carries) for outcome in own]
-        found.append(Simulation(own, metrics))
-    return found
+        results.append(Simulation(own, metrics))
+    return results
+
+
+def _where(
+    controller: Controller, scenarios: Sequence[Scenario] | ScenarioLike | None
+) -> Sequence[Scenario | str | Path]:
+    """A scenario for each run."""
+    if scenarios is None:
+        return trained_on(controller)
+    if isinstance(scenarios, Scenario | str | Path):
+        return [as_scenario(scenarios)] * len(controller.seeds)
+    return scenarios

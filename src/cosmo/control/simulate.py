@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cosmo.control.named import MethodLike, ScenarioLike, Settings, as_method, as_scenario
 from cosmo.control.play import play
 from cosmo.engine import worlds_at_once
 from cosmo.measure import Interval, Regret, episode_metrics, summary
@@ -15,7 +16,7 @@ from cosmo.world import Outcome
 ShareDone = Callable[[float], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
     """Finished episodes of one method; episodes are the replications of the intervals."""
 
@@ -27,20 +28,37 @@ class Simulation:
         """Mean and 95 % half-width of every metric over the episodes."""
         return summary(self.episodes)
 
+    def __repr__(self) -> str:
+        means = {name: value.mean for name, value in self.metrics.items()}
+        return (
+            f"<Simulation of {len(self.episodes)} episode(s): success"
+            f" {means['success_rate']:.3f}, net utility {means['net_utility_per_task']:.1f},"
+            f" update cost {means['update_cost_rate']:.1f}/s>"
+        )
+
 
 def simulate(
-    scenario: Scenario,
-    method: Method,
+    scenario: ScenarioLike,
+    method: MethodLike,
     seed: int = 0,
     episodes: int = 1,
     tasks: Tasks | None = None,
     share_done: ShareDone | None = None,
+    *,
+    rate: float | None = None,
+    arrivals: str | None = None,
+    settings: Settings = (),
 ) -> Simulation:
     """Play `episodes` episodes of run `seed`; with `tasks` given, these are their windows, as those
     of a trace are (`cosmo.workload.windows`), in the world as it is described: to have UEs in reach
     whenever they upload, name the trace in the scenario (`workload.trace`) instead.
+
+    `simulate("paper", "random", rate=220)`: scenario and method may be named. `rate` (tasks/s in
+    each cell), `arrivals` and `settings` (`{"sn.slots": 6}`) change fields of the scenario.
+    InputError in one line for what is not there or not allowed.
     """
-    [found] = simulate_runs(scenario, method, [seed], episodes, tasks, share_done)
+    where = as_scenario(scenario, settings, rate, arrivals)
+    [found] = simulate_runs(where, as_method(method), [seed], episodes, tasks, share_done)
     return found
 
 

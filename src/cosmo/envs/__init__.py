@@ -11,7 +11,8 @@ except ImportError as error:  # pragma: no cover
     from cosmo.errors import InputError
 
     raise InputError(
-        f"cosmo.envs needs {error.name}; install it with: pip install 'cosmo-edge[envs]'"
+        f"cosmo.envs needs {error.name}; install it from a clone of the repository:"
+        " pip install '.[envs]'"
     ) from None
 
 from cosmo.envs.aec import ORACLE, CosmoAEC, aec

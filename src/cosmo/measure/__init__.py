@@ -7,7 +7,7 @@ from cosmo.measure.oracle import best_action
 from cosmo.measure.outcomes import OUTCOME_NAMES, action_names, delays_ms, task_table
 from cosmo.measure.reach import lost_tasks, lost_tasks_told
 from cosmo.measure.regret import Regret
-from cosmo.measure.statistics import Interval, interval, summary
+from cosmo.measure.statistics import Interval, interval, summary, told
 from cosmo.measure.utility import task_utility, update_cost, utility
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "summary",
     "task_table",
     "task_utility",
+    "told",
     "update_cost",
     "utility",
 ]

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+_T_OF_TWO = float(stdtrit(1, 0.975))  # 12.7: of two values the half-width is so many half-ranges
+
 
 class Interval(NamedTuple):
     """A mean and the half-width of its two-sided 95 % Student-t interval (NaN if unknown)."""
@@ -32,3 +34,20 @@ def summary(replications: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
         name: interval([replication[name] for replication in replications])
         for name in replications[0]
     }
+
+
+def told(mean: float | None, ci95: float | None, count: int, digits: int) -> str:
+    """A mean for people, with what `count` replications say about it.
+
+    `0.712 ± 0.021` with the 95 % half-width of three and more; `0.712 … 0.745`, their range, of
+    two, of which Student's t makes an interval that says nothing; the number alone of one; a dash
+    where there is none (None or NaN).
+    """
+    if mean is None or math.isnan(mean):
+        return "–"
+    if count < 2 or ci95 is None or math.isnan(ci95):
+        return f"{mean:.{digits}f}"
+    if count == 2:
+        half = ci95 / _T_OF_TWO
+        return f"{mean - half:.{digits}f} … {mean + half:.{digits}f}"
+    return f"{mean:.{digits}f} ± {ci95:.{digits}f}"

@@ -53,6 +53,7 @@ class LearnedMethod:
     configuration: str  # module:name of its `Documents`
     trainer: str  # module:name of its trainer's class
     settings: Mapping[str, Any]  # fields of the configuration that make it this method
+    ablation_of: str = ""  # the method that it is a lesser form of, if any: they are shown together
 
     def fetched(self, what: Literal["configuration", "trainer"]) -> Any:
         """What only a laboratory has."""
@@ -80,6 +81,7 @@ LEARNED = {
             configuration="cosmo.learn.config:CONFIGS",
             trainer="cosmo.learn.trainer:Trainer",
             settings={"en.hierarchical": False},
+            ablation_of="cosmo",
         ),
         LearnedMethod(
             name="cosmo-next",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from cosmo.errors import InputError
+from cosmo.errors import InputError, did_you_mean
 from cosmo.node import Method
 from cosmo.policy.chance import Random
 from cosmo.policy.crowd_methods import Piggyback, PowerOfD
@@ -111,6 +111,9 @@ def _resolve(spec: str, known: Mapping[str, type[Method]]) -> tuple[type[Method]
     if name.endswith(".py"):
         class_name, _, parameters = rest.partition(":")
         return _from_file(spec, Path(name), class_name), parameters
+    close = did_you_mean(name, known)
+    if close:
+        raise InputError(f"method = {spec!r}: unknown{close} (cosmo methods lists all)")
     names = ", ".join(known)
     raise InputError(
         f"method = {spec!r}: unknown; must be one of {names}, file.py:Class,"
@@ -155,7 +158,10 @@ def _arguments(spec: str, kind: type[Method], text: str) -> dict[str, Any]:
             raise InputError(f"method = {spec!r}: parameter {item!r} must look like name=value")
         if name not in allowed:
             choice = ", ".join(allowed) or "none"
-            raise InputError(f"method = {spec!r}: unknown parameter {name} (allowed: {choice})")
+            close = did_you_mean(name, allowed)
+            raise InputError(
+                f"method = {spec!r}: unknown parameter {name} (allowed: {choice}){close}"
+            )
         try:
             arguments[name] = parsed(value, hints.get(name, str))
         except ValueError as error:

@@ -1,6 +1,6 @@
 """Figures of a study in the paper's form: deterministic and Poisson side by side."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -8,31 +8,30 @@ import polars
 
 from cosmo.files import whole_file
 from cosmo.study.statistics import smoothed
-from cosmo.study.style import METRIC_TITLES, colour, mark
+from cosmo.study.style import METRIC_TITLES, looks
 
 FORMATS = ("pdf", "svg", "png")
 Panel = Any  # matplotlib's Axes
+_SHARES = ("success_rate", "decision_accuracy", "decision_regret")  # from 0 to 1
 
 
-def _figure(
-    processes: list[str],
-    draw: Callable[[Panel, str], None],
-    label: str,
-    path: Path,
-    formats: tuple[str, ...],
-) -> list[Path]:
-    """One panel for each arrival process, one legend below, in three formats."""
-    import matplotlib
+_STYLE: Any = {
+    "svg.hashsalt": "cosmo",
+    "font.size": 9,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "text.parse_math": False,  # a name may have dollars in it
+}
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
-    settings: Any = {"svg.hashsalt": "cosmo", "font.size": 9, "axes.grid": True, "grid.alpha": 0.25}
-    settings["text.parse_math"] = False  # a name may have dollars in it
-    with pyplot.rc_context(settings):
-        figure, panels = pyplot.subplots(
-            1, len(processes), figsize=(4.4 * len(processes), 3.9), sharey=True, squeeze=False
-        )
+def _drawn(processes: list[str], draw: Callable[[Panel, str], None], label: str) -> Any:
+    """A figure with one panel for each arrival process, and one legend below."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(4.4 * len(processes), 3.9))
+        panels = figure.subplots(1, len(processes), sharey=True, squeeze=False)
         for panel, process in zip(panels[0], processes, strict=True):
             draw(panel, process)
             panel.set_title(process)
@@ -46,7 +45,17 @@ def _figure(
             fontsize=8, frameon=False,
         )  # fmt: skip
         figure.set_layout_engine("constrained")
-        written = []
+    return figure
+
+
+def _saved(figure: Any, path: Path, formats: tuple[str, ...]) -> list[Path]:
+    """The figure as files of these formats, the same bytes every time."""
+    from matplotlib import rc_context
+
+    written = []
+    with rc_context(_STYLE):
+        figure.draw_without_rendering()  # laid out once for all formats
+        figure.set_layout_engine("none")
         for kind in formats:
             target = path.with_name(f"{path.name}.{kind}")  # a name may have dots of its own
             # No date: the same study gives the same bytes.
@@ -54,8 +63,15 @@ def _figure(
             with whole_file(target) as temporary:
                 figure.savefig(temporary, format=kind, dpi=150, metadata=dates[kind])
             written.append(target)
-        pyplot.close(figure)
     return written
+
+
+def half_widths(rows: polars.DataFrame) -> polars.Series:
+    """What is drawn around means: 95 % intervals, of two runs their range, of one nothing."""
+    two = polars.col("std") / 2**0.5  # half of the range
+    return rows.select(
+        polars.when(polars.col("runs") == 2).then(two).otherwise("ci95").fill_null(0.0)
+    ).to_series()
 
 
 def metric_figure(
@@ -65,8 +81,27 @@ def metric_figure(
     path: Path,
     methods: Iterable[str] | None = None,
     formats: tuple[str, ...] = FORMATS,
+    focus: str | None = None,
+    yardsticks: Collection[str] = (),
 ) -> list[Path]:
-    """A metric over the load: means with 95 % intervals, the paper's points as crosses."""
+    """Files of `metric_over_load`."""
+    figure = metric_over_load(summary, bounds, metric, methods, focus, yardsticks)
+    return _saved(figure, path, formats)
+
+
+def metric_over_load(
+    summary: polars.DataFrame,
+    bounds: polars.DataFrame,
+    metric: str,
+    methods: Iterable[str] | None = None,
+    focus: str | None = None,
+    yardsticks: Collection[str] = (),
+) -> Any:
+    """A metric over the load: means with 95 % intervals, the paper's points as crosses.
+
+    A `matplotlib.figure.Figure`.
+    """
+    styles = looks(summary["method"].unique(maintain_order=True), focus, yardsticks)
     here = summary.filter(polars.col("mean").is_not_null(), metric=metric)
     if methods is not None:
         here = here.filter(polars.col("method").is_in(list(methods)))
@@ -75,14 +110,15 @@ def metric_figure(
     def draw(panel: Panel, process: str) -> None:
         rates: set[float] = set()
         for (name,), rows in here.filter(arrivals=process).group_by("method", maintain_order=True):
-            rows = rows.sort("rate")
+            rows, look = rows.sort("rate"), styles[str(name)]
             rates |= set(rows["rate"])
             panel.errorbar(
-                rows["rate"], rows["mean"], yerr=rows["ci95"].fill_null(0.0), label=name,
-                color=colour(str(name)), marker=mark(str(name)), ms=4, lw=1.4, capsize=2,
+                rows["rate"], rows["mean"], yerr=half_widths(rows), label=name,
+                color=look.colour, marker=look.mark, ls=look.line, lw=look.width, ms=4, capsize=2,
+                zorder=3 if name == focus else 2,
             )  # fmt: skip
             paper = rows.filter(polars.col("paper").is_not_null())
-            panel.plot(paper["rate"], paper["paper"], "x", color=colour(str(name)), ms=8, mew=1.5)
+            panel.plot(paper["rate"], paper["paper"], "x", color=look.colour, ms=8, mew=1.5)
         if here["paper"].is_not_null().any():
             panel.plot([], [], "kx", ms=7, label="paper")
         if metric == "success_rate":
@@ -98,12 +134,12 @@ def metric_figure(
         if metric == "update_cost_rate":
             panel.set_yscale("symlog", linthresh=1.0)
             panel.set_ylim(bottom=0)
-        else:
+        elif metric in _SHARES:
             panel.set_ylim(0, 1.03)
         panel.set_xlabel("tasks/s in each cell")
         panel.set_xticks(sorted(rates), [f"{rate:g}" for rate in sorted(rates)])
 
-    return _figure(processes, draw, METRIC_TITLES.get(metric, metric), path, formats)
+    return _drawn(processes, draw, METRIC_TITLES.get(metric, metric))
 
 
 def reward_figure(
@@ -139,13 +175,18 @@ def reward_figure(
             panel.fill_between(episodes, low, high, color=shade, alpha=0.12, lw=0)
         panel.set_xlabel("training episode")
 
-    return _figure(processes, draw, "training reward (5-episode mean)", path, formats)
+    return _saved(_drawn(processes, draw, "training reward (5-episode mean)"), path, formats)
 
 
 def pareto_figure(
-    summary: polars.DataFrame, path: Path, formats: tuple[str, ...] = FORMATS
+    summary: polars.DataFrame,
+    path: Path,
+    formats: tuple[str, ...] = FORMATS,
+    focus: str | None = None,
+    yardsticks: Collection[str] = (),
 ) -> list[Path]:
     """Success against update cost: every method at every load; larger marks, higher loads."""
+    styles = looks(summary["method"].unique(maintain_order=True), focus, yardsticks)
     wide = summary.filter(polars.col("metric").is_in(["success_rate", "update_cost_rate"])).pivot(
         "metric", index=["arrivals", "rate", "method"], values="mean"
     )
@@ -154,18 +195,18 @@ def pareto_figure(
 
     def draw(panel: Panel, process: str) -> None:
         for (name,), rows in wide.filter(arrivals=process).group_by("method", maintain_order=True):
-            rows = rows.sort("rate")
+            rows, look = rows.sort("rate"), styles[str(name)]
             sizes = [12 + 10 * rates.index(rate) for rate in rows["rate"]]
             panel.plot(
-                rows["update_cost_rate"], rows["success_rate"], color=colour(str(name)), lw=0.7
+                rows["update_cost_rate"], rows["success_rate"], look.line, color=look.colour, lw=0.7
             )
             panel.scatter(
                 rows["update_cost_rate"], rows["success_rate"], s=sizes, label=name,
-                color=colour(str(name)), marker=mark(str(name)), zorder=3,
+                color=look.colour, marker=look.mark, zorder=4 if name == focus else 3,
             )  # fmt: skip
         panel.set_xscale("symlog", linthresh=1.0)
         panel.set_xlim(left=-0.1)
         panel.set_ylim(0, 1.03)
         panel.set_xlabel("update cost (units/s)")
 
-    return _figure(processes, draw, "success rate", path, formats)
+    return _saved(_drawn(processes, draw, "success rate"), path, formats)

@@ -1,6 +1,7 @@
 """Text that others wrote, on its way into HTML, scripts, Markdown and LaTeX: it stays text."""
 
 import base64
+import gzip
 import hashlib
 import html
 import json
@@ -35,6 +36,21 @@ def in_script(data: Any) -> str:
     """As JSON inside of `<script>`, where `<` could end it. Refuses NaN and infinities."""
     text = json.dumps(data, allow_nan=False)
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+
+
+def as_json(data: Any) -> str:
+    """As compact JSON. Refuses NaN and infinities."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":"))
+
+
+def packed(text: str) -> str:
+    """Compressed, in letters that no markup can be made of; the same text, the same letters."""
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+
+
+def unpacked(letters: str) -> str:
+    """What was packed."""
+    return gzip.decompress(base64.b64decode(letters)).decode()
 
 
 def one_newline(source: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from cosmo import checksums
 from cosmo.control import method
-from cosmo.errors import InputError
+from cosmo.errors import InputError, did_you_mean
 from cosmo.learn.run import Config
 from cosmo.policy.learned_methods import LEARNED, learned_method
 from cosmo.scenario import Scenario, changed, load
@@ -93,6 +93,7 @@ class Plan(_Part):
     training: Training = Training()
     train: tuple[OwnTraining, ...] = ()
     compare: Annotated[tuple[Compare, ...], Field(min_length=1)]
+    focus: str | None = None  # the method that results are told about; `focus_of` by default
 
     # What names of scenarios and trainings stand for; a study on disk keeps them, so that it means
     # the same when files change or are gone.
@@ -158,6 +159,12 @@ class Plan(_Part):
         """Every scenario that is named."""
         others = (name for part in self.compare for name in part.scenarios or ())
         return list(dict.fromkeys([*self.scenarios, *others]))
+
+    @property
+    def methods(self) -> list[str]:
+        """Every method by the name that it has in the results, in order, each once."""
+        names = (name for part in self.compare for _, name, _ in self._variants(part))
+        return list(dict.fromkeys(names))
 
     def resolved(self) -> dict[str, Any]:
         """All that the plan names, in full."""
@@ -237,11 +244,11 @@ class Plan(_Part):
         To know whether a method of a file is one, the file must be run. `code` says what to do
         about those that are not the user's `own`: run them, refuse them or leave them out.
         """
-        if len(set(self.seeds)) < len(self.seeds):
-            raise InputError(f"seeds = {list(self.seeds)}: must be different")
+        self.check_seeds()
         self._check_names()
         self._check_trainings()
         self._check_sweeps()
+        self.check_focus()
         trainings = self.trainings()
         for scenario, process, rate, _ in self.points():
             at_load(scenario, process, rate)
@@ -280,6 +287,18 @@ class Plan(_Part):
             if part.sweep is not None and part.sweep.field in _AXES_OF_THEIR_OWN:
                 own = _AXES_OF_THEIR_OWN[part.sweep.field]
                 raise InputError(f"sweep.field = {part.sweep.field!r}: is an axis already: {own}")
+
+    def check_seeds(self) -> None:
+        """Refuse a run that is there twice."""
+        if len(set(self.seeds)) < len(self.seeds):
+            raise InputError(f"seeds = {list(self.seeds)}: must be different")
+
+    def check_focus(self) -> None:
+        """Refuse a focus that is not among the methods."""
+        names = self.methods
+        if self.focus is not None and self.focus not in names:
+            close = did_you_mean(self.focus, names) or f" (methods: {', '.join(names)})"
+            raise InputError(f"focus = {self.focus!r}: is not compared{close}")
 
     def _check_trainings(self) -> None:
         names = [each.name for each in self.train]

@@ -72,6 +72,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
         "training": training,
         "train": own,
         "compare": tuple(parts),
+        "focus": _maybe(lambda name: method_files.beside(name, folder), plan.focus),
     }
     return plan.model_copy(update=changes)
 

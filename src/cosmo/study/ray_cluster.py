@@ -28,7 +28,7 @@ def _ray() -> Any:
         import ray
     except ImportError:
         raise InputError(
-            "--executor ray: Ray is not installed; install it with: pip install 'cosmo-edge[ray]'"
+            "--executor ray: Ray is not installed; install it from a clone: pip install '.[ray]'"
         ) from None
     return ray
 

@@ -1,23 +1,26 @@
 """One episode written down decision by decision, for the episode viewer."""
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.control import play
-from cosmo.measure import OUTCOME_NAMES
+from cosmo.errors import InputError
+from cosmo.measure import OUTCOME_NAMES, episode_metrics
 from cosmo.node import (
     IDLE,
     NOTHING,
     RAW,
     REQUESTS,
-    STORAGE,
     WORK,
     Dispatcher,
     DispatchObservation,
     Method,
+    ResultObservation,
     Site,
     UpdateObservation,
     Updater,
@@ -28,25 +31,30 @@ from cosmo.workload import Episode
 from cosmo.world import Outcome, Truth, Watcher, site_of
 from cosmo.world.watch import AskTruth
 
+FORMAT = 2
 _TASK_COLUMNS = (
     "task", "time", "en", "action", "bytes", "cycles", "deadline", "feasible", "delays", "true",
-    "believed", "age", "idle_true", "idle_believed", "storage_believed", "en_backlog",
-    "en_requests", "sn_requests", "local_wait", "values", "semantic",
+    "believed", "age", "idle_true", "idle_believed", "en_backlog", "en_requests", "sn_requests",
+    "local_wait", "values", "semantic",
 )  # fmt: skip
+_METRICS = ("success_rate", "net_utility_per_task", "update_cost_rate", "fn_rate")
 
 
 class Recorder(Watcher):
     """Collects an episode as plain lists, ready for JSON.
 
-    `tasks` by EN decision, `updates` by SN decision. Times are in ms, backlogs in ms of the node's
-    full rate. Of several SNs the first that the EN reaches is shown; every task carries its EN.
+    `tasks` by EN decision, `updates` by SN decision; a column has an entry for each. Times are in
+    ms, backlogs in ms of the node's full rate. What concerns SNs (`true`, `believed`, `age`,
+    `idle_true`, `idle_believed`, `sn_requests`, `semantic`) has an entry for each SN that the
+    task's EN reaches, in the order of `reach`: [EN][k] is the number of its k-th SN (R30). Where an
+    EN reaches fewer SNs than others do, entries are null.
     """
 
     def __init__(self, scenario: Scenario, carries: int) -> None:
         self._scenario, self._carries = scenario, carries
         site = site_of(scenario)
         self._en_speed, self._sn_speed = site.en.full_rate, site.sn.full_rate
-        self._idle = site.sn.idle_state
+        self._idle, self._reach = site.sn.idle_state, site.links.reach
         self._raw = carries == RAW  # unless the updater that is there makes numbers of its own
         self._tasks: dict[str, list[Any]] = {name: [] for name in _TASK_COLUMNS}
         self._updates: dict[str, list[Any]] = {
@@ -78,6 +86,14 @@ class Recorder(Watcher):
             self._updates["send"].append(bool(send[row].any()))
             self._updates["interval"].append(_rounded(interval_ms[row]))
 
+    def ridden(self, results: ResultObservation, ride: NDArray[np.bool_]) -> None:
+        """Statuses that ride on results (R31) count as sent, without an interval."""
+        for row in np.flatnonzero(ride):
+            self._updates["time"].append(_rounded(results.time_ms[row]))
+            self._updates["sn"].append(int(results.sn[row]))
+            self._updates["send"].append(True)
+            self._updates["interval"].append(None)
+
     def note_task(
         self, seen: DispatchObservation, truth: Truth, action: int, values: Any = None
     ) -> None:
@@ -92,12 +108,12 @@ class Recorder(Watcher):
             "deadline": seen.slack_ms[0],
             "feasible": truth.feasible[0].astype(int).tolist(),
             "delays": _all_rounded(truth.delay_ms[0]),
-            "true": truth.sn_state[0, 0, WORK] / self._sn_speed[seen.sn[0, 0]],
-            "idle_true": truth.sn_state[0, 0, IDLE],
-            "age": seen.age_ms[0, 0],
+            "true": _all_rounded(truth.sn_state[0, :, WORK] / self._sn_speed[seen.sn[0]]),
+            "idle_true": _all_rounded(truth.sn_state[0, :, IDLE]),
+            "age": _all_rounded(seen.age_ms[0]),
             "en_backlog": seen.en_state[0, WORK] / self._en_speed[seen.en[0]],
             "en_requests": seen.en_state[0, REQUESTS],
-            "sn_requests": truth.sn_state[0, 0, REQUESTS],
+            "sn_requests": _all_rounded(truth.sn_state[0, :, REQUESTS]),
             "local_wait": seen.local_wait_ms[0],
             "values": _all_rounded(values),
             **self._believed(seen),
@@ -106,28 +122,34 @@ class Recorder(Watcher):
             self._tasks[name].append(_rounded(value) if isinstance(value, float) else value)
 
     def _believed(self, seen: DispatchObservation) -> dict[str, Any]:
-        """What the first SN has told: a backlog if the status is raw, else the numbers alone."""
-        raw, heard = self._raw, bool(seen.heard[0, 0])
-        told, sn = seen.status[0, 0], seen.sn[0, 0]
-        state = told if heard else self._idle[sn]
+        """What each SN has told: a backlog if the status is raw, else the numbers alone."""
+        heard, sn = seen.heard[0], seen.sn[0]
+        if not self._raw:
+            told = [_all_rounded(seen.status[0, k]) if heard[k] else None for k in range(seen.sns)]
+            return {"believed": None, "idle_believed": None, "semantic": told}
+        state = np.where(heard[:, None], seen.status[0][:, :RAW], self._idle[sn])
         return {
-            "believed": state[WORK] / self._sn_speed[sn] if raw else None,
-            "idle_believed": state[IDLE] if raw else None,
-            "storage_believed": state[STORAGE] if raw else None,
-            "semantic": None if raw or not heard else _all_rounded(told),
+            "believed": _all_rounded(state[:, WORK] / self._sn_speed[sn]),
+            "idle_believed": _all_rounded(state[:, IDLE]),
+            "semantic": None,
         }
 
     def finished(self, outcome: Outcome) -> dict[str, Any]:
-        """All of it, with what became of the tasks."""
+        """All of it, with what became of the tasks and a few metrics of the episode."""
         which = np.array(self._tasks["task"], np.int64)
         labels = [OUTCOME_NAMES[int(label)] for label in outcome.outcome[which]]
         tasks = self._tasks | {"outcome": labels}
         tasks["finished"] = [_rounded(time) for time in outcome.finished_ms[which]]
+        metrics = episode_metrics(self._scenario, outcome, self._carries)
         return {
+            "format": FORMAT,
             "window_ms": outcome.episode.window_ms,
             "warmup_ms": self._scenario.episode.warmup_ms,
-            "sns": self._scenario.links.most_sns,
+            "ens": self._scenario.en.count,
+            "sns": int(self._reach.shape[1]),
+            "reach": self._reach.tolist(),
             "status": self._carries > NOTHING,
+            "metrics": {name: _rounded(metrics[name]) for name in _METRICS},
             "tasks": tasks,
             "updates": self._updates,
         }
@@ -138,6 +160,28 @@ def record(scenario: Scenario, method: Method, episode: Episode, seed: int) -> d
     recorder = Recorder(scenario, method.carries)
     [outcome] = play(scenario, method, [episode], seed, watchers=[recorder])
     return recorder.finished(outcome)
+
+
+def read_recording(path: Path) -> dict[str, Any]:
+    """A recorded episode from a file of `RecordEpisode`; InputError in one line if it is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"'{path}': cannot be read ({error.strerror})") from None
+    except ValueError:
+        raise InputError(f"'{path}': is not a recorded episode (not JSON in UTF-8)") from None
+    if not isinstance(found, dict) or "tasks" not in found or "updates" not in found:
+        raise InputError(f"'{path}': is not a recorded episode (it has no tasks and updates)")
+    if found.get("format") != FORMAT:
+        raise InputError(
+            f"'{path}': has format {found.get('format', 1)}, this version reads {FORMAT};"
+            " record it again"
+        )
+    columns = {*_TASK_COLUMNS, "outcome", "finished"}
+    sizes = {len(column) for column in found["tasks"].values() if isinstance(column, list)}
+    if not columns <= set(found["tasks"]) or len(sizes) != 1:
+        raise InputError(f"'{path}': is not a recorded episode (columns of tasks are missing)")
+    return found
 
 
 def _rounded(value: float) -> float | None:

@@ -2,25 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars
 
-from cosmo.control import method
-from cosmo.errors import InputError
 from cosmo.files import file_name, made_folder, whole_file
-from cosmo.node import Method
-from cosmo.policy.learned_methods import LEARNED
-from cosmo.policy.trained import trained_method
 from cosmo.study import figures, tables
 from cosmo.study.page import write_page
-from cosmo.study.recording import record
+from cosmo.study.recorded import recordings
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import Study
-from cosmo.study.units import at_load
-from cosmo.workload import episode
+from cosmo.study.verdict import Verdict, verdict
 
-_RECORDED = ("cosmo", "aoi-threshold", "self-tracking")  # what the episode viewer can show
 _FIGURES = (
     ("success", "success_rate"),
     ("accuracy", "decision_accuracy"),
@@ -38,8 +30,12 @@ class Written:
     tables: list[Path]
 
 
-def write_report(study: Study, out: Path) -> Written:
-    """Figures (PDF, SVG, PNG), tables (Markdown, LaTeX) and `report.html`."""
+def write_report(study: Study, out: Path, trust: bool = False) -> Written:
+    """Figures (PDF, SVG, PNG), tables (Markdown, LaTeX) and `report.html`.
+
+    For the episode viewer every method is played once more. Those that run code from a file are
+    left out of it, unless the study is trusted.
+    """
     pictures, texts = out / "figures", out / "tables"
     for folder in (out, pictures, texts):
         made_folder(folder)
@@ -49,49 +45,52 @@ def write_report(study: Study, out: Path) -> Written:
     written: list[Path] = []
     for scenario in summary["scenario"].unique(maintain_order=True):
         own, own_limits = summary.filter(scenario=scenario), limits.filter(scenario=scenario)
-        curves = study.curves.filter(scenario=scenario)
         suffix = "" if summary["scenario"].n_unique() == 1 else f"-{file_name(scenario)}"
-        drawn += _figures(own, own_limits, curves, pictures, suffix)
-        metrics = study.metrics.filter(scenario=scenario)
-        written += _tables(own, metrics, curves, texts, suffix)
+        drawn += _figures(study, own, own_limits, pictures, suffix)
+        written += _tables(study, own, texts, suffix)
     page = out / "report.html"
-    write_page(study, summary, limits, _recordings(study), page)
+    write_page(study, summary, limits, recordings(study, trust), page)
     return Written(page, drawn, written)
 
 
 def _figures(
-    summary: polars.DataFrame,
-    limits: polars.DataFrame,
-    curves: polars.DataFrame,
-    folder: Path,
-    suffix: str,
+    study: Study, summary: polars.DataFrame, limits: polars.DataFrame, folder: Path, suffix: str
 ) -> list[Path]:
-    drawn = []
+    """Of one scenario."""
+    focus, drawn = study.focus, []
+    yardsticks = [name for name in summary["method"].unique() if study.is_yardstick(name)]
     for name, metric in _FIGURES:
         if summary.filter(polars.col("mean").is_not_null(), metric=metric).height:
-            drawn += figures.metric_figure(summary, limits, metric, folder / f"{name}{suffix}")
-    drawn += figures.pareto_figure(summary, folder / f"pareto{suffix}")
+            path = folder / f"{name}{suffix}"
+            drawn += figures.metric_figure(
+                summary, limits, metric, path, focus=focus, yardsticks=yardsticks
+            )
+    path = folder / f"pareto{suffix}"
+    drawn += figures.pareto_figure(summary, path, focus=focus, yardsticks=yardsticks)
+    curves = study.curves.filter(scenario=summary["scenario"][0])
     if len(curves):
-        both = curves.filter(method="cosmo-flat")["rate"].unique()
-        main = curves["method"].unique(maintain_order=True).to_list()[:1]
+        trained = curves["method"].unique(maintain_order=True).to_list()
+        main = [focus] if focus in trained else trained[:1]
         drawn += figures.reward_figure(curves, main, folder / f"reward{suffix}")
-        if len(both):
-            paired = curves.filter(polars.col("rate").is_in(both.implode()))
+        for whole, part in tables.ablations(trained):
+            both = curves.filter(method=part)["rate"].unique()
+            own = curves.filter(polars.col("rate").is_in(both.implode()))
             path = folder / f"ablation-reward{suffix}"
-            drawn += figures.reward_figure(paired, ["cosmo", "cosmo-flat"], path)
+            drawn += figures.reward_figure(own, [whole, part], path)
     return drawn
 
 
-def _tables(
-    summary: polars.DataFrame,
-    metrics: polars.DataFrame,
-    curves: polars.DataFrame,
-    folder: Path,
-    suffix: str,
-) -> list[Path]:
+def _tables(study: Study, summary: polars.DataFrame, folder: Path, suffix: str) -> list[Path]:
+    """Of one scenario."""
     texts: dict[str, str] = {}
+    scenario, focus = summary["scenario"][0], study.focus
+    metrics = study.metrics.filter(scenario=scenario)
+    curves = study.curves.filter(scenario=scenario)
     processes = summary["arrivals"].unique(maintain_order=True).to_list()
-    if {"cosmo", "cosmo-flat"} <= set(summary["method"]):
+    told = verdict(metrics, focus, study.is_yardstick)
+    if told is not None:
+        texts[f"verdict{suffix}.md"] = verdict_text(told)
+    if tables.ablations(summary["method"].unique()):
         for name, columns in (
             ("ablation", tables.ABLATION),
             ("ablation-detailed", tables.ABLATION_DETAILED),
@@ -101,12 +100,16 @@ def _tables(
             caption = "Hierarchical gate–route ablation (mean ± standard deviation)"
             texts[f"{name}{suffix}.md"] = tables.markdown(header, rows)
             texts[f"{name}{suffix}.tex"] = tables.latex(header, rows, caption, f"tab:{name}")
-    if "cosmo" in set(summary["method"]):
+    if told is not None:
         texts[f"gains{suffix}.md"] = "\n\n".join(
-            f"{metric}\n\n{tables.gains_table(summary, 'cosmo', metric)}"
+            f"{metric}\n\n{tables.gains_table(summary, focus, metric)}"
             for metric in ("success_rate", "decision_accuracy")
         )
-        texts[f"paired{suffix}.md"] = tables.paired_table(metrics, "cosmo", "success_rate")
+        texts[f"paired{suffix}.md"] = "\n\n".join(
+            f"{metric}\n\n{tables.paired_table(metrics, focus, metric)}"
+            for metric in ("success_rate", "net_utility_per_task")
+            if metric in metrics.columns
+        )
     if len(curves):
         texts[f"t90{suffix}.md"] = tables.stabilisation_table(curves)
     if summary["paper"].is_not_null().any():
@@ -130,25 +133,6 @@ def _tables(
     return written
 
 
-def _recordings(study: Study) -> list[dict[str, Any]]:
-    """One episode of a few methods, at the highest load of the last arrival process."""
-    points = list(study.plan.points())
-    scenario, process, rate, _ = max(points, key=lambda point: (point[1] == "poisson", point[2]))
-    here = at_load(scenario, process, rate)
-    seed = study.plan.seeds[0]
-    found = []
-    for name in _RECORDED:
-        if (scenario, process, rate, name) not in points:
-            continue
-        if name in LEARNED:
-            try:
-                folder = study.checkpoint(name, rate, process, scenario.name)
-            except InputError:
-                continue  # it has not got that far
-            chosen: Method = trained_method(name, folder)
-        else:
-            chosen = method(name)
-        recording = record(here, chosen, episode(here, seed, 0), seed)
-        title = f"{name}, {process}, {rate:g} tasks/s, seed {seed}, episode 0"
-        found.append({"title": title, **recording})
-    return found
+def verdict_text(told: Verdict) -> str:
+    """The sentence, what it is about, and the standings as a table, in Markdown."""
+    return f"{told.sentence()}\n\n({told.where()})\n\n{tables.standings_table(told)}"

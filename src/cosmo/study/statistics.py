@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars
@@ -18,6 +19,7 @@ from cosmo.study.units import at_load
 
 POINT = ["scenario", "arrivals", "rate", "method"]
 _RESAMPLES = 10_000
+_MOST_WEIGHTS = 200  # pairs of one comparison whose draws are kept for the next (16 MB)
 
 
 def summarise(metrics: polars.DataFrame) -> polars.DataFrame:
@@ -87,6 +89,14 @@ def bounds(plan: Plan, clairvoyant: polars.DataFrame | None = None) -> polars.Da
     return found.join(means, on=load, how="left", maintain_order="left")
 
 
+class Difference(NamedTuple):
+    """A mean of paired differences and its 95 % bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
 def paired(
     metrics: polars.DataFrame, one: str, other: str, metric: str = "success_rate"
 ) -> polars.DataFrame:
@@ -95,36 +105,81 @@ def paired(
     Pairs have the same seed and episode. The interval is a percentile bootstrap that draws runs,
     then episodes within them: episodes of a run share its trained policy.
     """
-    keys = ["scenario", "arrivals", "rate", "seed", "episode"]
-    mine = metrics.filter(method=one).select(*keys, a=metric)
-    theirs = metrics.filter(method=other).select(*keys, b=metric)
-    pairs = mine.join(theirs, on=keys, maintain_order="left").drop_nulls()
+    pairs = _pairs(metrics, one, other, metric)
     rows = []
-    for key, group in pairs.group_by(keys[:3], maintain_order=True):
-        differences = (group["a"] - group["b"]).to_numpy()
-        runs = [
-            run["a"].to_numpy() - run["b"].to_numpy()
-            for _, run in group.group_by("seed", maintain_order=True)
-        ]
-        low, high = np.percentile(_resampled_means(runs), [2.5, 97.5])
-        rows.append((*key, float(differences.mean()), float(low), float(high), len(differences)))
+    for key, group in pairs.group_by(["scenario", "arrivals", "rate"], maintain_order=True):
+        rows.append((*key, *difference_of(group), len(group)))
     schema: dict[str, Any] = {"scenario": polars.String, "arrivals": polars.String}
     schema |= dict.fromkeys(("rate", "difference", "low", "high"), polars.Float64)
     return polars.DataFrame(rows, schema=schema | {"pairs": polars.Int64}, orient="row")
 
 
+def paired_over_loads(
+    metrics: polars.DataFrame, one: str, other: str, metric: str = "success_rate"
+) -> Difference | None:
+    """`one` minus `other`, first averaged over the loads that both were played at.
+
+    None if they have no workload in common. Both must be of one scenario; only the episodes that
+    exist at every common load are used.
+    """
+    pairs = _pairs(metrics, one, other, metric)
+    loads = pairs.select("arrivals", "rate").n_unique() if len(pairs) else 0
+    means = (
+        pairs.group_by("seed", "episode", maintain_order=True)
+        .agg(polars.col("a").mean(), polars.col("b").mean(), polars.len())
+        .filter(polars.col("len") == loads)
+    )
+    return difference_of(means) if len(means) else None
+
+
+def _pairs(metrics: polars.DataFrame, one: str, other: str, metric: str) -> polars.DataFrame:
+    """A row a workload that both were played on: `a` of one, `b` of the other."""
+    keys = ["scenario", "arrivals", "rate", "seed", "episode"]
+    mine = metrics.filter(method=one).select(*keys, a=metric)
+    theirs = metrics.filter(method=other).select(*keys, b=metric)
+    return mine.join(theirs, on=keys, maintain_order="left").drop_nulls()
+
+
+def difference_of(pairs: polars.DataFrame) -> Difference:
+    """Of a table of pairs: columns `seed`, `a`, `b`, a row an episode."""
+    runs = [
+        (run["a"] - run["b"]).to_numpy() for _, run in pairs.group_by("seed", maintain_order=True)
+    ]
+    low, high = np.percentile(_resampled_means(runs), [2.5, 97.5])
+    return Difference(float(np.concatenate(runs).mean()), float(low), float(high))
+
+
 def _resampled_means(runs: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    random = np.random.default_rng(0)  # of the bootstrap alone: the same data, the same interval
-    inner = np.stack(
-        [
-            run[random.integers(0, len(run), (_RESAMPLES, len(runs), len(run)))].mean(axis=2)
-            for run in runs
-        ]
-    )  # [run, resample, place]: means of episodes drawn anew, for every place in the outer sample
-    chosen = random.integers(0, len(runs), (_RESAMPLES, len(runs)))
+    """[resample] means of runs drawn anew, of episodes drawn anew within them."""
+    sizes = tuple(len(run) for run in runs)
+    if len(set(sizes)) == 1 and sum(sizes) <= _MOST_WEIGHTS:
+        # Many pairs have the same shape: what is drawn is drawn once for all of them.
+        means: NDArray[np.float64] = np.einsum("rk,k->r", _weights(sizes), np.concatenate(runs))
+        return means
+    inner, chosen = _drawn(sizes)
+    found = np.stack([run[drawn].mean(axis=2) for run, drawn in zip(runs, inner, strict=True)])
     rows, places = np.arange(_RESAMPLES)[:, None], np.arange(len(runs))[None, :]
-    means: NDArray[np.float64] = inner[chosen, rows, places].mean(axis=1)
-    return means
+    return np.asarray(found[chosen, rows, places].mean(axis=1))
+
+
+def _drawn(sizes: tuple[int, ...]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Episodes of each run [resample, place, episode], and runs [resample, place]."""
+    random = np.random.default_rng(0)  # of the bootstrap alone: the same data, the same interval
+    inner = [random.integers(0, size, (_RESAMPLES, len(sizes), size)) for size in sizes]
+    return inner, random.integers(0, len(sizes), (_RESAMPLES, len(sizes)))
+
+
+@lru_cache(maxsize=4)
+def _weights(sizes: tuple[int, ...]) -> NDArray[np.float64]:
+    """[resample, run · episode] how much each episode counts in each resample; rows sum to 1."""
+    inner, chosen = _drawn(sizes)
+    runs, episodes = len(sizes), sizes[0]
+    rows, places = np.arange(_RESAMPLES)[:, None], np.arange(runs)[None, :]
+    picked = np.stack(inner)[chosen, rows, places]  # [resample, place, episode]
+    flat = (chosen[:, :, None] * episodes + picked).reshape(_RESAMPLES, -1)
+    flat += np.arange(_RESAMPLES)[:, None] * (runs * episodes)
+    counts = np.bincount(flat.ravel(), minlength=_RESAMPLES * runs * episodes)
+    return counts.reshape(_RESAMPLES, -1) / (runs * episodes)
 
 
 def gains(

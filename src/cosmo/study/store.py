@@ -13,7 +13,7 @@ units/NAME/       what each unit wrote; checkpoints of trained methods are in NA
 import os
 import platform
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from cosmo.documents import dump
 from cosmo.errors import InputError
 from cosmo.files import made_folder, read_record, whole_file, write_record
 from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
+from cosmo.study.focus import focus_of, is_known_yardstick, yardsticks_of
 from cosmo.study.plan import Plan
 from cosmo.study.plan_files import plan_from
 from cosmo.study.units import BOUNDS, KEYS, TrainUnit
@@ -50,6 +51,25 @@ class Study:
     curves: polars.DataFrame  # scenario, method, arrivals, rate, seed, episode, reward, …
     # scenario, arrivals, rate, seed, episode, clairvoyant_bound; empty if the plan did not ask
     bounds: polars.DataFrame = field(default_factory=lambda: polars.DataFrame(schema=BOUNDS))
+    yardsticks: tuple[str, ...] = ()  # methods that are handed the truth, when the study was made
+
+    @property
+    def focus(self) -> str:
+        """The method that the results are told about; one that there are results of."""
+        there = self.metrics["method"].unique(maintain_order=True).to_list()
+        chosen = focus_of(self.plan, self.yardsticks)
+        others = (name for name in there if not self.is_yardstick(name))
+        return chosen if chosen in there else next(others, there[0])
+
+    def about_method(self, name: str) -> "Study":
+        """The same results, told about another of its methods; InputError if it is not there."""
+        plan = self.plan.model_copy(update={"focus": name})
+        plan.check_focus()
+        return replace(self, plan=plan)
+
+    def is_yardstick(self, name: str) -> bool:
+        """Whether a method is handed the truth (R15), so that nobody could deploy it."""
+        return name in self.yardsticks or is_known_yardstick(name)
 
     def checkpoint(self, method: str, rate: float, arrivals: str, scenario: str) -> Path:
         """The folder of a trained method's runs at a load, for `load_controller`."""
@@ -70,16 +90,16 @@ def prepare(folder: Path, plan: Plan) -> None:
     empty = made_folder(folder)
     if (folder / STUDY).exists():
         _check_same(folder, plan)
+        refocus(folder, plan.focus)
         return
     if not empty:
         raise InputError(f"--out = '{folder}': is not empty and has no study in it")
     about = {
         "format": FORMAT,
-        "version": cosmo.__version__,
-        "versions": _versions(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        **made_here(),
         "plan": plan.model_dump(mode="json"),
         "resolved": plan.resolved(),
+        "yardsticks": yardsticks_of(plan),
     }
     with whole_file(folder / PLAN) as temporary:
         temporary.write_text(dump(plan) + "\n", encoding="utf-8")
@@ -89,7 +109,8 @@ def prepare(folder: Path, plan: Plan) -> None:
 def _check_same(folder: Path, plan: Plan) -> None:
     """Refuse to mix plans, scenarios that have changed, or versions in one folder."""
     about = read_about(folder)
-    for name, value in plan.model_dump(mode="json").items():
+    # The focus changes what is told of the results, not the results.
+    for name, value in plan.model_dump(mode="json", exclude={"focus"}).items():
         # A field that an older study does not have was as it is by default.
         if about["plan"].get(name, Plan.model_fields[name].get_default()) != value:
             raise InputError(
@@ -113,6 +134,28 @@ def _check_same(folder: Path, plan: Plan) -> None:
             )
     if now["training"] != about["resolved"]["training"]:
         raise InputError(f"--out = '{folder}': the training has changed; choose another folder")
+
+
+def refocus(folder: Path, focus: str | None) -> None:
+    """Have a study on disk told about another method of its plan."""
+    about = read_about(folder)
+    if about["plan"].get("focus") == focus:
+        return
+    plan = plan_from({**about["plan"], "focus": focus}, about["resolved"])
+    plan.check_focus()
+    about["plan"] = plan.model_dump(mode="json")
+    with whole_file(folder / PLAN) as temporary:
+        temporary.write_text(dump(plan) + "\n", encoding="utf-8")
+    write_record(folder / STUDY, about)
+
+
+def made_here() -> dict[str, Any]:
+    """Versions and machine, of now and here."""
+    return {
+        "version": cosmo.__version__,
+        "versions": _versions(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
 
 
 def _versions() -> dict[str, str]:
@@ -168,8 +211,9 @@ def load(folder: str | Path) -> Study:
         plan=plan_from(about["plan"], about["resolved"]),
         about={key: about[key] for key in ("version", "versions", "machine")},
         metrics=_read(folder / METRICS_FILE),
-        curves=_read(curves) if curves.exists() else polars.DataFrame(schema=_CURVES),
+        curves=_read(curves) if curves.exists() else polars.DataFrame(schema=NO_CURVES),
         bounds=_read(limits) if limits.exists() else polars.DataFrame(schema=BOUNDS),
+        yardsticks=tuple(about.get("yardsticks", ())),  # studies of before have none
     )
 
 
@@ -191,14 +235,14 @@ _AXES: dict[str, Any] = {
     **dict.fromkeys(("scenario", "method", "swept", "sweep"), polars.String),
     "sweep_value": polars.Float64,
 }
-_CURVES: dict[str, Any] = {
+NO_CURVES: dict[str, Any] = {
     **dict.fromkeys(("scenario", "method", "arrivals"), polars.String),
     "rate": polars.Float64,
     **dict.fromkeys(("seed", "episode"), polars.Int64),
     **dict.fromkeys(("reward", "success_rate", "decision_accuracy"), polars.Float64),
     **dict.fromkeys(("update_cost_rate", "epsilon", "validation_utility"), polars.Float64),
 }
-assert set(KEYS) <= set(_CURVES)
+assert set(KEYS) <= set(NO_CURVES)
 
 
 def _read(path: Path) -> polars.DataFrame:

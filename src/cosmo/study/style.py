@@ -1,29 +1,22 @@
-"""How methods look, the same in every figure and on the page."""
+"""How methods look, the same in every figure and on the page: by their place, not by their name.
 
-# The paper's methods first, in its order.
-_COLOURS = {
-    "cosmo": "#d1495b",
-    "cosmo-flat": "#e98a97",
-    "all-local": "#9aa0a6",
-    "all-offload": "#5f6368",
-    "local-until-full": "#b08968",
-    "aoi-threshold": "#1f77b4",
-    "aov-gap": "#2a9d8f",
-    "aoci-online": "#8e6bbf",
-    "aoi-threshold/estimate": "#7fb5dd",
-    "aov-gap/estimate": "#7fcfc4",
-    "aoci-online/estimate": "#c6b0e3",
-    "cosmo-next": "#b5179e",
-    "prequal": "#e3a008",
-    "admission-control": "#f4722b",
-    "self-tracking": "#4f9d3a",
-    "priced-books": "#00796b",
-    "full-information": "#202124",
-    "back-off": "#8fbf4d",
-    "adaptive-prices": "#004d40",
-}
-_OTHERS = ("#17becf", "#bcbd22", "#7f7f7f", "#c49c94", "#9edae5", "#aec7e8", "#98df8a", "#c5b0d5")
-_MARKS = ("o", "s", "^", "v", "D", "P", "X", "<", ">", "p", "h", "*")
+Colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart;
+where there are more methods than colours, shapes and dashes differ.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+FOCUS_COLOUR = "#d55e00"  # vermilion: of the focus alone
+YARDSTICK_COLOUR = "#202124"  # ink; the page turns it with its theme
+_COLOURS = ("#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a6a00", "#8c8c8c")
+# Shapes for matplotlib and for Plotly, and dashes for both.
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+_SYMBOLS = (
+    "circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "triangle-left",
+    "triangle-right", "pentagon", "hexagon",
+)  # fmt: skip
+_DASHES = (("-", "solid"), ("--", "dash"), (":", "dot"))
 
 METRIC_TITLES = {
     "success_rate": "success rate",
@@ -34,14 +27,34 @@ METRIC_TITLES = {
 }
 
 
-def colour(method: str) -> str:
-    """The method's own, or one that its name decides."""
-    known = _COLOURS.get(method)
-    return known or _OTHERS[sum(map(ord, method)) % len(_OTHERS)]
+@dataclass(frozen=True)
+class Look:
+    """Of one method."""
+
+    colour: str
+    mark: str  # matplotlib's
+    symbol: str  # Plotly's
+    line: str  # matplotlib's
+    dash: str  # Plotly's
+    width: float
 
 
-def mark(method: str) -> str:
-    """For matplotlib."""
-    names = list(_COLOURS)
-    place = names.index(method) if method in names else sum(map(ord, method))
-    return _MARKS[place % len(_MARKS)]
+def looks(
+    methods: Iterable[str], focus: str | None = None, yardsticks: Collection[str] = ()
+) -> dict[str, Look]:
+    """A look for each method: the focus strong, yardsticks in ink, the others in turn."""
+    found: dict[str, Look] = {}
+    place = 0
+    for name in methods:
+        if name == focus:
+            found[name] = Look(FOCUS_COLOUR, "*", "star", "-", "solid", 2.6)
+            continue
+        line, dash = _DASHES[(place // len(_COLOURS)) % len(_DASHES)]
+        shape = place % len(_MARKS)
+        if name in yardsticks:
+            found[name] = Look(YARDSTICK_COLOUR, _MARKS[shape], _SYMBOLS[shape], ":", "dot", 1.2)
+        else:
+            tint = _COLOURS[place % len(_COLOURS)]
+            found[name] = Look(tint, _MARKS[shape], _SYMBOLS[shape], line, dash, 1.4)
+        place += 1
+    return found

@@ -1,12 +1,16 @@
 """Tables of a study, in Markdown and LaTeX."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
 
 import polars
 
+from cosmo.measure import told
+from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.registry import PAPER_BASELINES
 from cosmo.study.markup import in_cell, in_tex
 from cosmo.study.statistics import gains, paired, stabilisation
+from cosmo.study.verdict import Verdict
 
 # The paper's table gate_ablation and its detailed one, (title, metric, digits).
 ABLATION = (("success rate", "success_rate", 3), ("decision accuracy", "decision_accuracy", 3))
@@ -29,16 +33,23 @@ def _cell(summary: polars.DataFrame, point: dict[str, object], metric: str, digi
     return f"{mean:.{digits}f}" + ("" if std is None else f" ± {std:.{digits}f}")
 
 
+def ablations(methods: Iterable[str]) -> list[tuple[str, str]]:
+    """(method, its ablation) of every pair among the methods, as the table of learners says."""
+    there = set(methods)
+    pairs = [(each.ablation_of, name) for name, each in LEARNED.items()]
+    return [(whole, part) for whole, part in pairs if whole in there and part in there]
+
+
 def ablation_rows(
     summary: polars.DataFrame, columns: Columns, processes: Sequence[str]
 ) -> list[tuple[str, ...]]:
     """Arrivals, rate, method and the cells (mean ± standard deviation over runs)."""
     rows = []
-    for process in processes:
+    for pair, process in product(ablations(summary["method"].unique()), processes):
         here = summary.filter(arrivals=process)
-        rates = here.filter(method="cosmo-flat")["rate"].unique().sort()
+        rates = here.filter(method=pair[1])["rate"].unique().sort()
         for rate in rates:
-            for method in ("cosmo", "cosmo-flat"):
+            for method in pair:
                 point = {"arrivals": process, "rate": rate, "method": method}
                 cells = [_cell(here, point, metric, digits) for _, metric, digits in columns]
                 rows.append((process, f"{rate:g}", method, *cells))
@@ -140,7 +151,7 @@ def paper_against_ours(summary: polars.DataFrame) -> str:
 
 
 def comparison(summary: polars.DataFrame, process: str, metric: str, digits: int) -> str:
-    """A row a method, a column a load; mean ± 95 % half-width."""
+    """A row a method, a column a load; mean ± 95 % half-width, of two runs their range."""
     here = summary.filter(arrivals=process, metric=metric)
     rates = sorted(here["rate"].unique())
     rows = []
@@ -148,12 +159,9 @@ def comparison(summary: polars.DataFrame, process: str, metric: str, digits: int
         cells = []
         for rate in rates:
             row = group.filter(rate=rate)
-            if not len(row) or row["mean"][0] is None:
-                cells.append("–")
-                continue
-            half = row["ci95"][0]
-            text = f"{row['mean'][0]:.{digits}f}"
-            cells.append(text if half is None else f"{text} ± {half:.{digits}f}")
+            cells.append(
+                told(row["mean"][0], row["ci95"][0], row["runs"][0], digits) if len(row) else "–"
+            )
         rows.append((f"`{name}`", *cells))
     return markdown(("method", *(f"{rate:g}" for rate in rates)), rows)
 
@@ -165,26 +173,60 @@ def _rival(name: str | None, best: float | None, gain: float | None) -> tuple[st
 
 
 def paired_table(metrics: polars.DataFrame, method: str, metric: str) -> str:
-    """`method` minus every other on equal workloads, with bootstrap intervals; a row a load."""
-    others = [
-        name
-        for name in metrics["method"].unique(maintain_order=True)
-        if name != method and name not in ("random", "never", "all-local")
-    ]
+    """`method` minus every other on equal workloads, with bootstrap intervals; a column a load."""
+    others = [name for name in metrics["method"].unique(maintain_order=True) if name != method]
     found = {name: paired(metrics, method, name, metric) for name in others}
-    loads = metrics.filter(method=method).select("arrivals", "rate").unique(maintain_order=True)
+    own = metrics.filter(method=method)
+    rates = sorted(own["rate"].unique())
     rows = []
-    for process, rate in loads.iter_rows():
+    for process, name in product(own["arrivals"].unique(maintain_order=True), others):
+        here = found[name].filter(arrivals=process)
         cells = []
-        for name in others:
-            row = found[name].filter(arrivals=process, rate=rate)
+        for rate in rates:
+            row = here.filter(rate=rate)
             if len(row):
                 difference, low, high = row.select("difference", "low", "high").row(0)
                 cells.append(f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]")
             else:
                 cells.append("–")
-        rows.append((process, f"{rate:g}", *cells))
-    return markdown(("arrivals", "tasks/s", *(f"− {name}" for name in others)), rows)
+        if len(here):
+            rows.append((process, f"− {name}", *cells))
+    return markdown(("arrivals", method, *(f"{rate:g} tasks/s" for rate in rates)), rows)
+
+
+def standings_table(found: Verdict) -> str:
+    """A row a method, best first; the focus's lead over each with its paired interval."""
+    header = (
+        "",
+        "method",
+        "success",
+        f"{found.focus.method} minus it",
+        "net utility",
+        "update cost",
+    )
+    return markdown(header, standings_rows(found))
+
+
+def standings_rows(found: Verdict) -> list[tuple[str, ...]]:
+    """Place, method, success, lead of the focus, net utility, cost; yardsticks without a place."""
+    everyone = sorted(
+        (found.focus, *found.others), key=lambda each: (each.yardstick, -each.success)
+    )
+    return [
+        (
+            "yardstick" if each.yardstick else f"{place}",
+            each.method,
+            _number(each.success, 3),
+            "–" if each.ahead is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(*each.ahead),
+            _number(each.net_utility, 1),
+            _number(each.cost, 1),
+        )
+        for place, each in enumerate(everyone, start=1)
+    ]
+
+
+def _number(value: float, digits: int) -> str:
+    return told(value, None, 1, digits)
 
 
 def gains_table(summary: polars.DataFrame, method: str, metric: str) -> str:

@@ -99,7 +99,7 @@ class PlayUnit:
             scenario = at_load(self.scenario, self.arrivals, rate)
             found = simulate_runs(scenario, method(self.method), self.seeds, self.episodes)
             for seed, result in zip(self.seeds, found, strict=True):
-                rows += _rows(scenario, self.method, seed, result)
+                rows += result_rows(scenario, self.method, seed, result)
             report((done + 1) / len(self.rates))
         _finish(folder, self._content(), rows, start)
 
@@ -222,7 +222,7 @@ class TrainUnit:
         for done, scenarios in enumerate(points):
             found = evaluate(controller, self.episodes, scenarios)
             for scenario, seed, result in zip(scenarios, controller.seeds, found, strict=True):
-                rows += _rows(scenario, self.label, seed, result)
+                rows += result_rows(scenario, self.label, seed, result)
             report(0.9 + 0.1 * (done + 1) / len(points))
         return rows
 
@@ -234,7 +234,10 @@ def _name(*parts: Any) -> str:
     return f"{plain}-{digest[:10]}"
 
 
-def _rows(scenario: Scenario, name: str, seed: int, result: Simulation) -> list[dict[str, Any]]:
+def result_rows(
+    scenario: Scenario, name: str, seed: int, result: Simulation
+) -> list[dict[str, Any]]:
+    """A row for every episode of a run: where, who, and all metrics."""
     load = scenario.workload
     return [
         {
@@ -250,11 +253,15 @@ def _rows(scenario: Scenario, name: str, seed: int, result: Simulation) -> list[
     ]
 
 
+def result_table(rows: list[dict[str, Any]]) -> polars.DataFrame:
+    """Rows of `result_rows` as a table; null where nothing was measured."""
+    types = {"seed": polars.Int64, "episode": polars.Int64, "rate": polars.Float64}
+    types |= dict.fromkeys(METRICS, polars.Float64)
+    return polars.DataFrame(rows, schema_overrides=types, infer_schema_length=None).fill_nan(None)
+
+
 def _finish(
     folder: Path, content: dict[str, Any], rows: list[dict[str, Any]], start: float
 ) -> None:
-    types = {"seed": polars.Int64, "episode": polars.Int64, "rate": polars.Float64}
-    types |= dict.fromkeys(METRICS, polars.Float64)
-    table = polars.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
-    write_table(folder / METRICS_FILE, table.fill_nan(None))
+    write_table(folder / METRICS_FILE, result_table(rows))
     write_done(folder, {**content, "seconds": round(time.monotonic() - start, 3)})

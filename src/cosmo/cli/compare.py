@@ -1,0 +1,119 @@
+"""`cosmo compare`: any methods on equal workloads, trained first where they have to be."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cosmo.cli.comparison import print_results
+from cosmo.cli.console import notes
+from cosmo.cli.options import EngineOption, ScenarioOption, SetOption, TraceOption
+from cosmo.cli.study import WorkersOption, chosen_executor, conducted
+from cosmo.cli.train import TRAINING, seeds_from
+from cosmo.errors import InputError
+
+SeedsOption = Annotated[str | None, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")]
+RunEpisodesOption = Annotated[int, typer.Option(help="Evaluation episodes of each run.")]
+_RUNS, _MOST_RUNS = 3, 10_000
+
+
+def compare(
+    methods: Annotated[
+        list[str],
+        typer.Argument(help="Methods by name (cosmo methods), file.py:Class, onnx:…, sb3:…"),
+    ],
+    scenario_name: ScenarioOption = "paper",
+    rates: Annotated[
+        str | None, typer.Option(help="Tasks/s in each cell, e.g. 220,320 (the scenario's rate).")
+    ] = None,
+    arrivals: Annotated[
+        str | None, typer.Option(help="Arrival processes, e.g. deterministic,poisson.")
+    ] = None,
+    trace: TraceOption = None,
+    engine: EngineOption = None,
+    settings: SetOption = None,
+    seeds: SeedsOption = None,
+    runs: Annotated[int | None, typer.Option(help="So many runs, seeds 0, 1, … (3).")] = None,
+    episodes: RunEpisodesOption = 5,
+    focus: Annotated[
+        str | None, typer.Option(help="The method that the verdict is about (the first).")
+    ] = None,
+    workers: WorkersOption = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
+        "cosmo-compare"
+    ),
+) -> None:
+    """Compare methods on equal workloads: a table, a verdict, and a page to forward.
+
+    Methods that learn are trained first, unless a checkpoint is named. The first method is the one
+    that the verdict is about.
+
+    cosmo compare my_policies.py:LeastWork prequal self-tracking full-information
+
+    cosmo compare self-tracking aov-gap/estimate --rates 220,280,320 --runs 5 --out mine
+
+    cosmo compare cosmo-next:checkpoint=trained self-tracking --scenario shared-sn
+    """
+    from cosmo.scenario import load
+
+    chosen = fields_of(settings, engine)
+    scenario = load(scenario_name, chosen["settings"])  # so that mistakes are named first
+    plan = {
+        "name": "compare",
+        "description": f"{', '.join(methods)} on {scenario.name}",
+        "arrivals": words_of(arrivals) or [scenario.workload.arrivals],
+        "rates": _numbers(rates) or [scenario.workload.rate],
+        "traces": [] if trace is None else [str(trace)],
+        "seeds": _seeds(seeds, runs),
+        "episodes": episodes,
+        "focus": focus or methods[0],
+        "compare": [{"methods": list(dict.fromkeys(methods))}],
+    }
+    compared({**plan, "scenarios": [scenario_name], **chosen}, workers, out)
+
+
+def compared(plan: dict[str, Any], workers: int | None, out: Path) -> None:
+    """Carry out a plan of the user's own, write its report, print tables and verdict."""
+    from cosmo.study import load, plan_checked
+    from cosmo.study.report import write_report
+
+    right = conducted(plan_checked(plan), out, chosen_executor("local", workers, None))
+    study = load(out)
+    written = write_report(study, out / "report", trust=True)
+    print_results(study)
+    notes.print(f"metrics: {out / 'metrics.parquet'}\nopen {written.page}", soft_wrap=True)
+    if not right:
+        raise typer.Exit(1)
+
+
+def fields_of(settings: list[str] | None, engine: str | None) -> dict[str, Any]:
+    """Settings of the scenario, of training, and the engine, as fields of a plan."""
+    chosen = settings or []
+    training = [item.removeprefix(TRAINING) for item in chosen if item.startswith(TRAINING)]
+    fields: dict[str, Any] = {
+        "settings": [item for item in chosen if not item.startswith(TRAINING)],
+        "training": {"settings": training},
+    }
+    return fields if engine is None else fields | {"engines": [engine]}
+
+
+def words_of(text: str | None) -> list[str]:
+    """Of an option with commas; none if it was not given."""
+    return [] if text is None else [word.strip() for word in text.split(",")]
+
+
+def _numbers(text: str | None) -> list[float]:
+    try:
+        return [float(word) for word in words_of(text)]
+    except ValueError:
+        raise InputError(f"--rates = {text!r}: must be numbers of tasks/s, as in 220,320") from None
+
+
+def _seeds(seeds: str | None, runs: int | None) -> list[int]:
+    if seeds is not None and runs is not None:
+        raise InputError("--runs: not with --seeds, which names the runs already")
+    if seeds is not None:
+        return seeds_from(seeds)
+    if runs is not None and not 1 <= runs <= _MOST_RUNS:
+        raise InputError(f"--runs = {runs}: must be from 1 to {_MOST_RUNS}")
+    return list(range(runs or _RUNS))

@@ -1,0 +1,107 @@
+"""What commands print of a study's results: tables within 80 columns, and the verdict."""
+
+from rich.box import SIMPLE
+from rich.table import Table
+from rich.text import Text
+
+from cosmo.cli.console import show, show_words
+from cosmo.measure import told
+
+# What is shown of a method at one load: metric, the column's title, digits, with an interval?
+_SHOWN = (
+    ("success_rate", "success", 3, True),
+    ("decision_accuracy", "accuracy", 3, False),
+    ("net_utility_per_task", "net utility", 1, False),
+    ("update_cost_rate", "cost", 1, False),
+)
+_AVERAGED = ("net_utility_per_task", "update_cost_rate")
+_LOADS_A_TABLE = 4  # columns that fit beside a method's name, net utility and cost
+
+
+def print_results(study) -> None:  # type: ignore[no-untyped-def]
+    """A table for each scenario and arrival process, best first, then a verdict for each scenario.
+
+    The focus is marked with `>`; yardsticks come last, in brackets.
+    """
+    from cosmo.study.statistics import summarise, with_paper
+    from cosmo.study.verdict import verdict
+
+    summary = with_paper(summarise(study.metrics), study.plan)
+    for scenario in summary["scenario"].unique(maintain_order=True):
+        for process in summary.filter(scenario=scenario)["arrivals"].unique(maintain_order=True):
+            here = summary.filter(scenario=scenario, arrivals=process)
+            rates = sorted(here["rate"].unique())
+            if len(rates) == 1:
+                _one_load(study, here, rates[0])
+            else:
+                for first in range(0, len(rates), _LOADS_A_TABLE):
+                    _several_loads(study, here, rates[first : first + _LOADS_A_TABLE])
+    for scenario in summary["scenario"].unique(maintain_order=True):
+        found = verdict(study.metrics.filter(scenario=scenario), study.focus, study.is_yardstick)
+        if found is not None:
+            show_words(found.sentence())
+            show_words(f"({found.where()})")
+
+
+def _named(study, here) -> list[tuple[str, str, str]]:  # type: ignore[no-untyped-def]
+    """(method, its mark, how it is shown), best success first, yardsticks last."""
+    import polars
+
+    success = here.filter(metric="success_rate")
+    means = success.group_by("method", maintain_order=True).agg(polars.col("mean").mean())
+    ranked = means.sort("mean", descending=True, nulls_last=True)["method"].to_list()
+    yardsticks = [name for name in ranked if name != study.focus and study.is_yardstick(name)]
+    first = [name for name in ranked if name not in yardsticks]
+    return [
+        *((name, ">" if name == study.focus else "", name) for name in first),
+        *((name, "", f"({name})") for name in yardsticks),
+    ]
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(
+        title=Text(title),
+        title_style="bold",
+        title_justify="left",
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("", width=1)
+    table.add_column("method", min_width=22, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _one_load(study, here, rate: float) -> None:  # type: ignore[no-untyped-def]
+    """Metrics of every method; the paper's own numbers in brackets."""
+    paper = " (paper's in brackets)" if here["paper"].is_not_null().any() else ""
+    place = f"{here['scenario'][0]}, {here['arrivals'][0]}, {rate:g} tasks/s"
+    table = _table(f"{place}{paper}", [title for _, title, _, _ in _SHOWN])
+    for name, mark, shown in _named(study, here):
+        cells = []
+        for metric, _, digits, with_interval in _SHOWN:
+            row = here.filter(method=name, metric=metric).row(0, named=True)
+            text = told(row["mean"], row["ci95"] if with_interval else None, row["runs"], digits)
+            if row["paper"] is not None:
+                text += f"\n({row['paper']:.{digits}f})"
+            cells.append(text)
+        table.add_row(mark, Text(shown), *cells)
+    show(table)
+
+
+def _several_loads(study, here, rates: list[float]) -> None:  # type: ignore[no-untyped-def]
+    """Success at each load; net utility and cost as means over these loads."""
+    title = f"{here['scenario'][0]}, {here['arrivals'][0]}: success at tasks/s"
+    table = _table(title, [*(f"{rate:g}" for rate in rates), "net util.", "cost"])
+    some = here.filter(here["rate"].is_in(rates))
+    for name, mark, shown in _named(study, some):
+        own = some.filter(method=name)
+        cells = []
+        for rate in rates:
+            row = own.filter(metric="success_rate", rate=rate)
+            cells.append(told(row["mean"][0], None, 1, 3) if len(row) else "–")
+        means = (own.filter(metric=metric)["mean"].mean() for metric in _AVERAGED)
+        cells += [told(mean, None, 1, 1) for mean in means]
+        table.add_row(mark, Text(shown), *cells)
+    show(table)

@@ -1,0 +1,36 @@
+"""`cosmo view`: a page of recorded episodes."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosmo.cli.console import notes
+from cosmo.cli.options import check_output
+
+
+def view(
+    files: Annotated[
+        list[Path], typer.Argument(help="Episodes that RecordEpisode wrote (episode-0.json).")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The page (default: beside the first file, .html)."),
+    ] = None,
+    opened: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+) -> None:
+    """Make a page of recorded episodes: what was believed, what was true, what was decided.
+
+    cosmo view episodes/episode-0.json --open
+    """
+    from cosmo.study.page import write_episodes
+    from cosmo.study.recording import read_recording
+
+    page = out or files[0].with_suffix(".html")
+    check_output(page, (".html",))
+    recordings = [{"title": path.name, "method": "", **read_recording(path)} for path in files]
+    write_episodes(recordings, f"CoSMO: {', '.join(path.name for path in files)}", page)
+    notes.print(f"open {page}", soft_wrap=True)
+    if opened:
+        webbrowser.open(page.absolute().as_uri())

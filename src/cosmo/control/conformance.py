@@ -1,0 +1,254 @@
+"""`cosmo.check_method`: is a method of mine right? For users' own tests, as in
+
+def test_my_policy():
+    cosmo.check_method(MyPolicy)
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosmo.control.named import MethodLike, ScenarioLike, as_method, as_scenario
+from cosmo.control.play import play
+from cosmo.errors import InputError
+from cosmo.node import (
+    NOTHING,
+    Dispatcher,
+    DispatchObservation,
+    Feedback,
+    Method,
+    ResultObservation,
+    Site,
+    SnStates,
+    UpdateObservation,
+    Updater,
+)
+from cosmo.node.guard import checked_actions, checked_numbers, made_dispatcher, made_updater
+from cosmo.scenario import Scenario
+from cosmo.workload import episode
+from cosmo.world import Outcome
+
+
+class MethodError(InputError, AssertionError):
+    """A method breaks a rule of the four calls; one line says which, and where."""
+
+
+def check_method(
+    method: MethodLike,
+    scenarios: Sequence[ScenarioLike] = ("paper", "campus"),
+    *,
+    seed: int = 0,
+    window_ms: float = 1500.0,
+) -> None:
+    """Play a method on short episodes and raise `MethodError` for the first rule that it breaks.
+
+    The rules, on every scenario:
+    answers have the right shapes and kinds; observations and feedback are not changed; the same
+    seed gives the same decisions, in a method that is made anew; a world is played the same alone
+    and in a batch; `would_decide`, `explain` and `encode` have no effect on later decisions, and
+    `would_decide` says what `decide` then does; `encode` gives the same numbers for the same
+    states; and nothing goes from the SN's side to the EN's but what a status carries, so that the
+    method pays for what it reads (its updater and its dispatcher are made from two objects).
+
+    `MethodError` is an AssertionError, so that tests fail with one line, and an InputError.
+    """
+    make = _maker(method)
+    short = {"episode.window_ms": window_ms, "episode.warmup_ms": 0.0, "workload.rate": 260.0}
+    for source in scenarios:
+        _check_on(as_scenario(source, short), make, seed)
+
+
+# What is played again, each in another way, and what is wrong if that changes anything.
+_RULES = {
+    "anew": "decides differently when it is made anew with the same seed; draw from"
+    " site.random(purpose), and keep no state outside of dispatcher and updater",
+    "asked": "decides differently when would_decide, explain or encode are called in between;"
+    " they must have no effect",
+    "apart": "decides differently when its updater and its dispatcher do not share an object:"
+    " the EN reads what the SN has not sent",
+    "alone": "decides differently alone than in a batch; keep worlds apart by the column world",
+}
+
+
+def _check_on(scenario: Scenario, make: Callable[[], Method], seed: int) -> None:
+    name = type(make()).__name__
+    # Called like the method itself, for the messages.
+    watched, asked, apart = (type(name, (kind,), {}) for kind in (_Watched, _Asked, _Apart))
+
+    def played(kind: type[_Watched], *numbers: int) -> list[Outcome]:
+        worlds = [episode(scenario, seed, number) for number in numbers]
+        try:
+            return play(scenario, kind(make), worlds, seed, numbers)
+        except MethodError:
+            raise
+        except InputError as error:
+            raise MethodError(f"{error} (on {scenario.name})") from error
+
+    first = played(watched, 0, 1)
+    again = {
+        "anew": lambda: played(watched, 0, 1),
+        "asked": lambda: played(asked, 0, 1),
+        "apart": lambda: played(apart, 0, 1),
+        "alone": lambda: [*played(watched, 0), *played(watched, 1)],
+    }
+    for rule, wrong in _RULES.items():
+        if not _same(first, again[rule]()):
+            raise MethodError(f"method {name}: {wrong} (on {scenario.name})")
+
+
+def _maker(method: MethodLike) -> Callable[[], Method]:
+    """Makes the method anew; an object is copied as it was given."""
+    if isinstance(method, Method):
+        original = copy.deepcopy(method)
+        return lambda: copy.deepcopy(original)
+    return lambda: as_method(method)
+
+
+def _same(one: list[Outcome], other: list[Outcome]) -> bool:
+    return all(
+        np.array_equal(a.action, b.action)
+        and np.array_equal(a.finished_ms, b.finished_ms, equal_nan=True)
+        and a.updates == b.updates
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _arrays(seen: Any) -> dict[str, NDArray[Any]]:
+    """Copies of the arrays of an observation, by field."""
+    return {each.name: np.array(getattr(seen, each.name)) for each in fields(seen)}
+
+
+class _Watched(Method):
+    """The method, with an eye on what it does to observations."""
+
+    def __init__(self, make: Callable[[], Method]) -> None:
+        self._make, self._inner = make, make()
+        self.carries, self.privileged = self._inner.carries, self._inner.privileged
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """A yardstick's as it is: only a simulation asks it."""
+        made = made_dispatcher(self._inner, site)
+        return made if self.privileged else self._dispatching(made)
+
+    def _dispatching(self, made: Dispatcher) -> Dispatcher:
+        return _WatchedDispatcher(self, made)
+
+    def updater(self, site: Site) -> Updater:
+        """Of the same object."""
+        return _WatchedUpdater(self, made_updater(self._inner, site))
+
+    def unchanged(self, call: Callable[[Any], Any], name: str, seen: Any) -> Any:
+        """What the call gives; MethodError if it has changed what it was shown."""
+        before = _arrays(seen)
+        answer = call(seen)
+        for field_name, value in before.items():
+            now = np.asarray(getattr(seen, field_name))
+            if not np.array_equal(now, value, equal_nan=value.dtype.kind == "f"):
+                raise MethodError(
+                    f"method {type(self).__name__}: {name} changes what it is shown"
+                    f" ({field_name}); copy it first"
+                )
+        return answer
+
+
+class _Asked(_Watched):
+    """The same, asked for more than it has to answer."""
+
+    def _dispatching(self, made: Dispatcher) -> Dispatcher:
+        return _AskedDispatcher(self, made)
+
+    def updater(self, site: Site) -> Updater:
+        """Asked to encode every state that it sees."""
+        return _AskedUpdater(self, made_updater(self._inner, site))
+
+
+class _Apart(_Watched):
+    """The same, with the SN's side made from an object of its own, as on another machine."""
+
+    def updater(self, site: Site) -> Updater:
+        """Of another object."""
+        if self.carries == NOTHING:
+            return super().updater(site)
+        return _WatchedUpdater(self, made_updater(self._make(), site))
+
+
+class _WatchedDispatcher(Dispatcher):
+    def __init__(self, method: _Watched, inner: Dispatcher) -> None:
+        self._method, self._inner = method, inner
+
+    def decide(self, observations: DispatchObservation, /) -> ArrayLike:
+        """What it decides."""
+        answer: ArrayLike = self._method.unchanged(self._inner.decide, "decide", observations)
+        return answer
+
+    def observe(self, feedback: Feedback, /) -> None:
+        """What it hears."""
+        self._method.unchanged(self._inner.observe, "observe", feedback)
+
+
+class _AskedDispatcher(_WatchedDispatcher):
+    def decide(self, observations: DispatchObservation, /) -> ArrayLike:
+        """Asked what it would do first, three times."""
+        name = type(self._method).__name__
+        told = None
+        for _ in range(3):
+            told = self._method.unchanged(self._inner.would_decide, "would_decide", observations)
+            self._method.unchanged(self._inner.explain, "explain", observations)
+        answer = super().decide(observations)
+        if told is not None:
+            would = checked_actions(self._method, told, observations)
+            does = checked_actions(self._method, answer, observations)
+            if not np.array_equal(would, does):
+                raise MethodError(f"method {name}: decide does not do what would_decide says")
+        return answer
+
+
+class _WatchedUpdater(Updater):
+    def __init__(self, method: _Watched, inner: Updater) -> None:
+        self._method, self._inner = method, inner
+
+    def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
+        """What it decides."""
+        answer: tuple[ArrayLike, ArrayLike] = self._method.unchanged(
+            self._inner.decide, "updater.decide", observations
+        )
+        return answer
+
+    @property
+    def rides(self) -> bool:
+        """Whether it wants to be asked before results leave."""
+        return self._inner.rides
+
+    def ride(self, results: ResultObservation, /) -> ArrayLike:
+        """What rides on results."""
+        answer: ArrayLike = self._method.unchanged(self._inner.ride, "ride", results)
+        return answer
+
+    def encode(self, states: SnStates, /) -> NDArray[Any]:
+        """What it sends."""
+        numbers: NDArray[Any] = self._method.unchanged(self._inner.encode, "encode", states)
+        return numbers
+
+
+class _AskedUpdater(_WatchedUpdater):
+    def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
+        """Asked for the numbers of every state, twice, whether it sends them or not."""
+        one, other = (
+            checked_numbers(
+                self._method,
+                np.array(self.encode(observations.states)),
+                len(observations),
+                self._method.carries,
+            )
+            for _ in range(2)
+        )
+        if not np.array_equal(one, other):
+            raise MethodError(
+                f"method {type(self._method).__name__}: encode gives other numbers for the same"
+                " states"
+            )
+        return super().decide(observations)

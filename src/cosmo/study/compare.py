@@ -1,0 +1,238 @@
+"""`cosmo.compare`: methods on equal workloads, from Python, as one object to look at."""
+
+import html
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars
+
+from cosmo.control import simulate_runs
+from cosmo.control.named import MethodLike, ScenarioLike, Settings, as_method, as_scenario
+from cosmo.errors import InputError
+from cosmo.node import Method
+from cosmo.policy.learned_methods import LEARNED
+from cosmo.scenario import Scenario
+from cosmo.study import figures, store, tables
+from cosmo.study.conduct import conduct
+from cosmo.study.page import write_page
+from cosmo.study.plan import Plan
+from cosmo.study.plan_files import plan_from
+from cosmo.study.pool import LocalExecutor
+from cosmo.study.recorded import recordings
+from cosmo.study.statistics import bounds, paired, summarise, with_paper
+from cosmo.study.store import Study
+from cosmo.study.units import at_load, result_rows, result_table
+from cosmo.study.verdict import Verdict, verdict
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The results of `compare`: a data frame, paired differences, a figure, a page, a verdict."""
+
+    study: Study
+    _own: Mapping[str, Method] = field(default_factory=dict)
+
+    def to_frame(self) -> polars.DataFrame:
+        """A row for every method, load, run and episode (`.to_pandas()` for pandas).
+
+        Columns: `scenario`, `arrivals`, `rate`, `method`, `seed`, `episode`, then every metric.
+        """
+        return self.study.metrics
+
+    def summary(self) -> polars.DataFrame:
+        """Means over runs, a row a load, method and metric: `mean`, `ci95`, `std`, `runs`."""
+        return summarise(self.study.metrics)
+
+    def paired(self, focus: str | None = None, metric: str = "success_rate") -> polars.DataFrame:
+        """The focus minus each other method on equal workloads, a row a method and load.
+
+        Columns: `method`, `scenario`, `arrivals`, `rate`, `difference`, `low`, `high`, `pairs`; low
+        and high are a 95 % bootstrap interval that draws runs, then episodes.
+        """
+        one = self._about(focus).focus
+        parts = [
+            paired(self.study.metrics, one, name, metric).select(
+                polars.lit(name).alias("method"), polars.all()
+            )
+            for name in self.methods
+            if name != one
+        ]
+        return polars.concat(parts) if parts else polars.DataFrame()
+
+    def verdict(self, focus: str | None = None) -> Verdict:
+        """Who wins, by how much and at what cost; `.sentence()` says it in words."""
+        study = self._about(focus)
+        found = verdict(study.metrics, study.focus, study.is_yardstick)
+        assert found is not None, "the focus is one of the methods"
+        return found
+
+    def plot(self, metric: str = "success_rate", focus: str | None = None) -> Any:
+        """The metric of every method over the load, as a matplotlib `Figure`."""
+        study = self._about(focus)
+        table = with_paper(self.summary(), study.plan)
+        if metric not in set(table["metric"]):
+            raise InputError(f"metric = {metric!r}: must be one of {', '.join(self._metrics())}")
+        yardsticks = [name for name in self.methods if study.is_yardstick(name)]
+        limits = bounds(study.plan)
+        return figures.metric_over_load(
+            table, limits, metric, focus=study.focus, yardsticks=yardsticks
+        )
+
+    def page(self, path: str | Path) -> Path:
+        """Write one HTML file with everything, to be forwarded; the page's path."""
+        summary = with_paper(self.summary(), self.study.plan)
+        shown = recordings(self.study, trust=True, own=self._own)
+        write_page(self.study, summary, bounds(self.study.plan), shown, Path(path))
+        return Path(path)
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods, in the order in which they were given."""
+        return self.study.metrics["method"].unique(maintain_order=True).to_list()
+
+    @property
+    def focus(self) -> str:
+        """The method that the verdict is about."""
+        return self.study.focus
+
+    def _about(self, focus: str | None) -> Study:
+        return self.study if focus is None else self.study.about_method(focus)
+
+    def _metrics(self) -> list[str]:
+        return self.summary()["metric"].unique(maintain_order=True).to_list()
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.methods)} methods: {self.verdict().sentence()}>"
+
+    def _repr_html_(self) -> str:
+        found = self.verdict()
+        header = ("", "method", "success", f"{self.focus} minus it", "net utility", "update cost")
+        lines = [("th", header), *(("td", row) for row in tables.standings_rows(found))]
+        body = "".join(
+            f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
+            for tag, row in lines
+        )
+        return (
+            f"<p><b>{html.escape(found.sentence())}</b><br>{html.escape(found.where())}</p>"
+            f"<table>{body}</table>"
+        )
+
+
+def compare(
+    scenario: ScenarioLike,
+    methods: Sequence[MethodLike],
+    *,
+    rates: Iterable[float] | None = None,
+    arrivals: str | Sequence[str] | None = None,
+    seeds: Iterable[int] = (0, 1, 2),
+    episodes: int = 5,
+    focus: str | None = None,
+    settings: Settings = (),
+    training: Iterable[str] = (),
+    workers: int | None = None,
+) -> Comparison:
+    """Compare methods on equal workloads; names that learn (`"cosmo"`) are trained first.
+
+    `methods` are names as on the command line (`"periodic:interval_ms=37"`,
+    `"cosmo-next:checkpoint=trained"`, `"mine.py:Mine"`), objects or classes; an object goes by the
+    name of its class. `rates` are tasks/s in each cell and `arrivals` one or several processes, by
+    default the scenario's. `settings` change fields of the scenario, `training` those of training
+    (`["episodes=20"]`). Runs are `seeds`, each of `episodes` episodes. `focus` is the method that
+    the verdict is about, the first by default. Trainings use `workers` processes (all cores);
+    everything else is played in this process.
+
+    Raises InputError in one line for what is not there or not allowed.
+    """
+    where = as_scenario(scenario, settings)
+    named = _named(methods)
+    plan = plan_from(
+        {
+            "name": "compare",
+            "description": f"{', '.join(named)} on {where.name}",
+            "scenarios": [where.name],
+            "arrivals": [arrivals] if isinstance(arrivals, str) else arrivals or _process(where),
+            "rates": [float(rate) for rate in rates or (where.workload.rate,)],
+            "seeds": list(seeds),
+            "episodes": episodes,
+            "focus": focus or next(iter(named), None),
+            "training": {"settings": list(training)},
+            "compare": [{"methods": list(named)}],
+        },
+        {"scenarios": {where.name: where.model_dump(mode="json")}, "training": {}},
+    )
+    plan.check_seeds()
+    plan.check_focus()
+    objects = {name: as_method(given) for name, given in named.items() if not _learns(name, given)}
+    learners = [name for name in named if name not in objects]
+    metrics, curves = _trained(plan, learners, workers) if learners else (None, None)
+    parts = [_played(plan, name, chosen) for name, chosen in objects.items()]
+    together = polars.concat([*parts, *([] if metrics is None else [metrics])], how="diagonal")
+    order = {name: place for place, name in enumerate(plan.methods)}
+    together = together.sort(
+        polars.col("method").replace_strict(order, return_dtype=polars.Int64), maintain_order=True
+    )
+    study = Study(
+        folder=Path(),
+        plan=plan,
+        about=store.made_here(),
+        metrics=together,
+        curves=polars.DataFrame(schema=store.NO_CURVES) if curves is None else curves,
+        yardsticks=tuple(name for name, chosen in objects.items() if chosen.privileged),
+    )
+    return Comparison(study, objects)
+
+
+def _process(scenario: Scenario) -> list[str]:
+    return [scenario.workload.arrivals]
+
+
+def _learns(name: str, given: MethodLike) -> bool:
+    return isinstance(given, str) and name in LEARNED
+
+
+def _named(methods: Sequence[MethodLike]) -> dict[str, MethodLike]:
+    """The methods by the names that they have in the results; InputError for two of one name."""
+    if isinstance(methods, str) or not methods:
+        raise InputError(f"methods = {methods!r}: must be a list with at least one method")
+    found: dict[str, MethodLike] = {}
+    for each in methods:
+        kind = each if isinstance(each, type) else type(each)
+        name = each if isinstance(each, str) else kind.__name__
+        if name in found and isinstance(each, str):
+            raise InputError(f"methods: {name!r} is there twice")
+        number = 2
+        while name in found:  # two objects of one class
+            name, number = f"{kind.__name__} {number}", number + 1
+        found[name] = each
+    return found
+
+
+def _played(plan: Plan, name: str, chosen: Method) -> polars.DataFrame:
+    """Every run of one method at every load, played here."""
+    rows: list[dict[str, Any]] = []
+    for scenario, process, rate, method in plan.points():
+        if method == name:
+            here = at_load(scenario, process, rate)
+            results = simulate_runs(here, chosen, plan.seeds, plan.episodes)
+            for seed, result in zip(plan.seeds, results, strict=True):
+                rows += result_rows(here, name, seed, result)
+    return result_table(rows)
+
+
+def _trained(
+    plan: Plan, learners: list[str], workers: int | None
+) -> tuple[polars.DataFrame, polars.DataFrame]:
+    """Metrics and curves of methods that are trained first, by the study's own machinery."""
+    part = plan.compare[0].model_copy(update={"methods": tuple(learners)})
+    own = plan.model_copy(update={"compare": (part,), "focus": None})
+    own.check()
+    with tempfile.TemporaryDirectory() as folder:
+        progress = conduct(own, Path(folder) / "study", LocalExecutor(workers))
+        if progress.failed:
+            name, cause = next(iter(progress.failed.items()))
+            raise InputError(f"{name}: {cause}")
+        study = store.load(Path(folder) / "study")
+    return study.metrics, study.curves

@@ -1,0 +1,154 @@
+  /* ---- the comparison: standings at one load, a metric over all loads ---- */
+  const rows = (() => {
+    const columns = data.summary, names = Object.keys(columns);
+    return names.length ? columns[names[0]].map((_, k) => Object.fromEntries(names.map((name) => [name, columns[name][k]]))) : [];
+  })();
+  const keyed = new Map(rows.map((row) => [JSON.stringify([row.scenario, row.arrivals, row.rate, row.method, row.metric]), row]));
+  const methods = unique(rows.map((row) => row.method));
+  const place = () => [by("scenario").value, by("arrivals").value, Number(by("rate").value)];
+  const at = (scenario, arrivals, rate, method, metric) => keyed.get(JSON.stringify([scenario, arrivals, rate, method, metric]));
+  const half = (row) => (row.runs === 2 ? row.std / Math.SQRT2 : row.ci95) || 0;
+  const told = (row, digits) => {
+    if (!row || row.mean === null) return "–";
+    if (row.runs < 2 || row.ci95 === null) return number(row.mean, digits);
+    if (row.runs === 2) return `${number(row.mean - half(row), digits)} … ${number(row.mean + half(row), digits)}`;
+    return `${number(row.mean, digits)} ± ${number(row.ci95, digits)}`;
+  };
+  const titleOf = (metric) => data.titles[metric] || metric;
+  const digitsOf = (metric) => (/rate$|accuracy|success|regret|error/.test(metric) && !/cost/.test(metric) ? 3 : 1);
+  const ratesOf = (scenario, arrivals) =>
+    unique(rows.filter((row) => row.scenario === scenario && row.arrivals === arrivals).map((row) => row.rate)).sort((a, b) => a - b);
+
+  const refill = () => {
+    const own = rows.filter((row) => row.scenario === by("scenario").value);
+    const processes = unique(own.map((row) => row.arrivals));
+    fill("arrivals", processes, null, by("arrivals").value || "poisson");
+    const rates = ratesOf(by("scenario").value, by("arrivals").value);
+    fill("rate", rates, rates.map((rate) => `${rate} tasks/s`), by("rate").value || rates[rates.length - 1]);
+  };
+  const pairOf = (scenario, arrivals, rate, method) => data.pairs.find((pair) =>
+    pair.scenario === scenario && pair.arrivals === arrivals && pair.rate === rate && pair.method === method);
+
+  const sayVerdict = () => {
+    const told = data.verdicts.find((each) => each.scenario === by("scenario").value);
+    if (!told) return;
+    by("verdict").textContent = told.sentence;
+    by("verdict-where").textContent = told.where;
+  };
+
+  const bars = () => {
+    const [scenario, arrivals, rate] = place();
+    const here = methods.filter((method) => at(scenario, arrivals, rate, method, "success_rate"));
+    const value = (method) => { const row = at(scenario, arrivals, rate, method, "success_rate"); return row.mean === null ? -1 : row.mean; };
+    const ranked = here.sort((a, b) => Number(looks.get(a).yardstick) - Number(looks.get(b).yardstick) || value(b) - value(a));
+    const header = ["", "method", "success rate", `${short(data.focus, 24)} minus it`, "net utility", "update cost"];
+    const made = element("table", undefined, "bars");
+    const head = element("tr", undefined, "head");
+    head.append(...header.map((text) => element("th", text)));
+    made.append(head);
+    let yardstickSeen = false;
+    ranked.forEach((method, k) => {
+      const look = looks.get(method), row = element("tr"), pair = pairOf(scenario, arrivals, rate, method);
+      if (method === data.focus) row.classList.add("focus");
+      if (look.yardstick) {
+        row.classList.add("yardstick");
+        if (!yardstickSeen) row.classList.add("first-yardstick");
+        yardstickSeen = true;
+      }
+      const success = at(scenario, arrivals, rate, method, "success_rate");
+      const bar = element("td", undefined, "bar"), fillOf = element("i");
+      fillOf.style.width = `${100 * Math.max(0, success.mean || 0)}%`;
+      bar.append(fillOf, element("span", told(success, 3)));
+      const lead = pair ? `${signed(pair.success[0])} [${signed(pair.success[1])}, ${signed(pair.success[2])}]` : "–";
+      const cells = [
+        element("td", look.yardstick ? "" : k + 1), element("td", look.yardstick ? `${method} (yardstick)` : method), bar, element("td", lead),
+        element("td", told(at(scenario, arrivals, rate, method, "net_utility_per_task"), 1)),
+        element("td", told(at(scenario, arrivals, rate, method, "update_cost_rate"), 1)),
+      ];
+      cells.forEach((cell, column) => { cell.dataset.label = header[column]; });
+      row.append(...cells);
+      row.dataset.method = method;
+      made.append(row);
+    });
+    by("bars").replaceChildren(made);
+    by("bars-title").textContent = `${scenario}, ${arrivals}, ${rate} tasks/s: best success first`;
+    by("yardsticks").hidden = !yardstickSeen;
+    by("yardsticks").textContent = data.yardstickNote;
+  };
+
+  const load = () => {
+    const metric = by("metric").value, [scenario, arrivals] = place();
+    const rates = ratesOf(scenario, arrivals);
+    const order = [...methods].sort((a, b) => Number(isLit(a)) - Number(isLit(b)) || Number(a === data.focus) - Number(b === data.focus));
+    const traces = [];
+    for (const method of order) {
+      const line = rates.map((rate) => at(scenario, arrivals, rate, method, metric)).filter((row) => row && row.mean !== null);
+      if (!line.length) continue;
+      traces.push({
+        name: plain(method), meta: method, mode: "lines+markers", x: line.map((row) => row.rate), y: line.map((row) => row.mean),
+        error_y: { array: line.map(half), thickness: 1, width: 3, visible: isLit(method) }, opacity: isLit(method) ? 1 : 0.7,
+        line: { color: colour(method), width: method === data.focus ? 3 : 1.5, dash: looks.get(method).dash },
+        marker: { color: colour(method), symbol: symbol(method), size: method === data.focus ? 11 : 7 },
+        text: line.map((row) => plain(told(row, digitsOf(metric)))),
+        hovertemplate: `<b>${plain(method)}</b><br>%{x} tasks/s: %{text}<extra></extra>`,
+      });
+      const paper = line.filter((row) => row.paper !== null);
+      if (paper.length) traces.push({
+        name: `${plain(method)} (paper)`, mode: "markers", x: paper.map((row) => row.rate), y: paper.map((row) => row.paper),
+        marker: { color: colour(method), symbol: "x-thin", size: 9, line: { width: 2, color: colour(method) } },
+        hovertemplate: `<b>${plain(method)}</b>, the paper<br>%{x} tasks/s: %{y}<extra></extra>`,
+      });
+    }
+    if (metric === "success_rate") {
+      const bound = data.bounds.filter((row) => row.scenario === scenario && row.arrivals === arrivals).sort((a, b) => a.rate - b.rate);
+      const known = bound.filter((row) => row.clairvoyant_bound !== null);
+      if (known.length) traces.push({ name: "clairvoyant bound", mode: "markers", x: known.map((row) => row.rate), y: known.map((row) => row.clairvoyant_bound),
+        marker: { color: css("--quiet"), symbol: "line-ew-open", size: 16 } });
+      for (const [key, name, dash] of [["fluid_bound", "fluid bound", "dash"], ["mean_bound", "µ*/rate", "dot"]]) {
+        traces.push({ name, mode: "lines", x: bound.map((row) => row.rate), y: bound.map((row) => row[key]), line: { color: css("--quiet"), dash, width: 1 } });
+      }
+    }
+    const one = rates.length < 2; // one load: the standings say it all
+    by("load-title").textContent = `${titleOf(metric)} over the load, ${arrivals}`;
+    for (const id of ["load-title", "chart-load", "methods"]) by(id).hidden = one;
+    for (const each of [by("load-title").nextElementSibling, document.querySelector('[data-table="load"]')]) each.hidden = one;
+    tableViews.load = () => ({
+      header: [titleOf(metric), ...rates.map((rate) => `${rate} tasks/s`)],
+      rows: methods.map((method) => [method, ...rates.map((rate) => told(at(scenario, arrivals, rate, method, metric), digitsOf(metric)))]),
+    });
+    if (!one) draw("chart-load", traces, { xaxis: { title: { text: "tasks/s" } }, yaxis: { rangemode: "tozero" } }, `${titleOf(metric)} of every method over the load`);
+  };
+
+  const chips = () => {
+    by("methods").replaceChildren(...methods.map((method) => {
+      const chip = element("button", method);
+      chip.type = "button";
+      chip.dataset.method = method;
+      const show = () => {
+        chip.setAttribute("aria-pressed", String(isLit(method)));
+        chip.style.borderColor = isLit(method) ? ownColour(method) : css("--line");
+      };
+      show();
+      chip.disabled = method === data.focus;
+      chip.addEventListener("click", () => {
+        if (state.lit.has(method)) state.lit.delete(method); else state.lit.add(method);
+        show();
+        load();
+        pareto();
+      });
+      return chip;
+    }));
+  };
+  /* Pointing at a line lights it until the pointer leaves. */
+  const lightOnHover = (id, redraw) => {
+    const chart = by(id);
+    if (!chart.on || chart.dataset.listens) return;
+    chart.dataset.listens = "yes";
+    const light = (method) => {
+      if (state.hover === method) return;
+      state.hover = method;
+      requestAnimationFrame(redraw);
+    };
+    chart.on("plotly_hover", (event) => { const meta = event.points[0].data.meta; if (typeof meta === "string") light(meta); });
+    chart.on("plotly_unhover", () => light(null));
+  };

@@ -1,0 +1,70 @@
+  /* ---- texts and tables ---- */
+  const paperTable = () => {
+    const metric = by("paper-metric").value;
+    const own = data.paper.filter((row) => metric === "all" || row.metric === metric);
+    const digits = (row) => (/cost/.test(row.metric) ? 2 : 3);
+    table(by("paper-table"), ["metric", "arrivals", "tasks/s", "method", "paper", "ours", "± 95 %", "difference"], own.map((row) => [
+      titleOf(row.metric), row.arrivals, row.rate, row.method, number(row.paper, digits(row)), number(row.ours, digits(row)),
+      number(row.ci95, digits(row)), signed(row.difference, digits(row)),
+    ]));
+  };
+  const metricsOfPaper = ["all", ...unique(data.paper.map((row) => row.metric))];
+  fill("paper-metric", metricsOfPaper, metricsOfPaper.map(titleOf));
+  by("paper").hidden = data.paper.length === 0;
+  by("tables").hidden = data.tables.length === 0;
+  by("tables-body").replaceChildren(...data.tables.flatMap((each) => {
+    const box = element("div", undefined, "scroll"), made = element("table");
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", each.title);
+    table(made, each.header, each.rows);
+    box.append(made);
+    return [element("h3", each.title), box];
+  }));
+  by("subtitle").textContent = data.subtitle;
+  by("about-body").replaceChildren(...data.about.map(([tag, text]) => element(tag, text)));
+  paperTable();
+
+  /* ---- all of it: words and numbers first, charts as soon as their library is unpacked ---- */
+  const compared = rows.length > 0;
+  if (compared) {
+    const metrics = unique(rows.map((row) => row.metric));
+    fill("metric", metrics, metrics.map(titleOf), "success_rate");
+    const scenarios = unique(rows.map((row) => row.scenario));
+    fill("scenario", scenarios, null, data.home);
+    refill();
+    by("compare").hidden = by("pareto").hidden = false;
+    chips();
+    bars();
+    sayVerdict();
+  }
+  const library = document.createElement("script");
+  library.textContent = await unpacked("plotly");
+  document.head.append(library);
+  await startViewer();
+
+  const charts = () => {
+    if (compared) { load(); pareto(); training(); lightOnHover("chart-load", load); lightOnHover("chart-pareto", pareto); }
+    viewer();
+    fillTables();
+  };
+  charts();
+  const sections = [...document.querySelectorAll("main section")].filter((section) => !section.hidden);
+  document.querySelector("nav").replaceChildren(...sections.map((section) => {
+    const link = element("a", section.dataset.title);
+    link.href = `#${section.id}`;
+    return link;
+  }));
+  const moved = () => { bars(); load(); pareto(); training(); fillTables(); };
+  by("metric").addEventListener("change", () => { load(); fillTables(); });
+  by("rate").addEventListener("change", moved);
+  by("arrivals").addEventListener("change", () => { refill(); moved(); });
+  by("scenario").addEventListener("change", () => { refill(); sayVerdict(); moved(); });
+  by("paper-metric").addEventListener("change", paperTable);
+  by("theme").addEventListener("click", () => {
+    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+    if (compared) chips();
+    charts();
+  });
+  document.body.dataset.ready = "yes";
+})();

@@ -1,0 +1,184 @@
+  /* ---- one episode ---- */
+  const shapes = { TP: "circle", FP: "x", TN: "square", FN: "diamond", undecided: "circle-open" };
+  const tints = { TP: "#009e73", FP: "#d55e00", TN: "#8a919c", FN: "#e69f00", undecided: "#5f6368" };
+  const words = {
+    TP: "accepted, on time", FP: "accepted, failed", TN: "rejected, rightly: no route was feasible", FN: "rejected, though a route was feasible", undecided: "never decided",
+  };
+  let episodes = [];
+  const current = () => episodes[Number(by("recording").value)];
+  const nobody = -1;
+  const several = (recording) => unique(recording.reach.flat()).filter((sn) => sn !== nobody).length > 1;
+  const snName = (recording, sn) => (several(recording) ? `SN ${sn + 1}` : "SN");
+  /* An action k > 0 offloads to the k-th SN that the EN reaches; without an EN, to "its k-th". */
+  const actionName = (action, recording, en) => {
+    if (action === 0) return "local";
+    if (action > recording.sns) return "reject";
+    if (!several(recording)) return "offload";
+    return en === null ? `to its SN no. ${action}` : `to SN ${recording.reach[en][action - 1] + 1}`;
+  };
+  const chosenEn = () => (by("viewer-en").value === "all" ? null : Number(by("viewer-en").value));
+  /* SNs, by number, that the chosen EN reaches; and in which column a task has an SN. */
+  const reachedSns = (recording) => unique(chosenEn() === null ? recording.reach.flat() : recording.reach[chosenEn()]).filter((sn) => sn !== nobody).sort((a, b) => a - b);
+  const shownSns = (recording) => (by("viewer-sn").value === "all" ? reachedSns(recording) : [Number(by("viewer-sn").value)]);
+  const cell = (recording, column, k, sn) => {
+    const values = recording.tasks[column][k], place = recording.reach[recording.tasks.en[k]].indexOf(sn);
+    return values && place >= 0 ? values[place] : null;
+  };
+  const inView = (recording, k) => by("viewer-en").value === "all" || recording.tasks.en[k] === Number(by("viewer-en").value);
+  const visible = (recording) => {
+    const [low, high] = state.range || [0, Infinity];
+    return recording.tasks.time.map((_, k) => k).filter((k) => inView(recording, k) && recording.tasks.time[k] >= low && recording.tasks.time[k] <= high);
+  };
+
+  const describe = (recording, k) => {
+    const t = recording.tasks, sns = recording.sns;
+    const reach = recording.reach[t.en[k]];
+    const names = [...Array(sns + 2).keys()].map((action) => actionName(action, recording, t.en[k]));
+    const lines = [
+      `task ${t.task[k]} at ${number(t.time[k], 1)} ms${recording.ens > 1 ? `, EN ${t.en[k] + 1}` : ""}: ${names[t.action[k]]} → ${t.outcome[k]} (${words[t.outcome[k]]})`,
+      `${(t.bytes[k] / 1000).toFixed(1)} kB, ${(t.cycles[k] / 1e6).toFixed(2)} Mcycles, ${number(t.deadline[k], 1)} ms to its deadline`,
+      `EN: backlog ${number(t.en_backlog[k], 1)} ms, a local wait of ${number(t.local_wait[k], 1)} ms`,
+    ];
+    for (const sn of reach.filter((each) => each !== nobody)) {
+      const told = (column) => cell(recording, column, k, sn), numbers = told("semantic");
+      const truth = `true backlog ${number(told("true"), 1)} ms, idle slots ${told("idle_true")}`;
+      const heard = numbers ? `status (${numbers.map((value) => number(value)).join(", ")})`
+        : t.believed[k] === null ? "no status yet" : `backlog believed ${number(told("believed"), 1)} ms, idle slots believed ${told("idle_believed")}`;
+      const name = snName(recording, sn);
+      lines.push(recording.status ? `${name}: ${heard}, ${number(told("age"), 1)} ms old; ${truth}` : `${name}: ${truth} (this method has no status)`);
+    }
+    const there = (route) => route === 0 || route > sns || reach[route - 1] !== nobody;
+    lines.push(`true delays: ${t.feasible[k].map((yes, route) => (there(route) ? `${names[route]} ${yes ? "in time" : "too late"} (${number(t.delays[k][route], 1)} ms)` : "")).filter((text) => text).join(", ")}`);
+    if (t.values[k]) lines.push(`action values: ${t.values[k].map((value, action) => (there(action) ? `${names[action]} ${number(value)}` : "")).filter((text) => text).join(", ")}`);
+    return lines;
+  };
+  const showTask = (k) => {
+    state.task = k;
+    by("task").textContent = describe(current(), k).join("\n");
+    markTask();
+  };
+  const markTask = () => {
+    const recording = current(), chart = by("chart-viewer"), k = state.task;
+    if (!chart.data) return;
+    const last = chart.data.length - 1, there = k !== null && k < recording.tasks.time.length;
+    Plotly.restyle(chart, { x: [there ? [recording.tasks.time[k]] : []], y: [there ? [heightOf(recording, k)] : []] }, [last]);
+  };
+  const heightOf = (recording, k) => recording.tasks.action[k] + 0.25 * Math.sin(7.3 * k);
+
+  const viewer = () => {
+    if (!episodes.length) return;
+    const recording = current(), t = recording.tasks, sns = recording.sns, chosen = shownSns(recording);
+    const kept = t.time.map((_, k) => k).filter((k) => inView(recording, k));
+    const time = kept.map((k) => t.time[k]);
+    const traces = [], axes = {};
+    /* From the top: a panel an SN, ages, tasks in the nodes, decisions. */
+    const heights = [...chosen.map(() => 1.4), ...(recording.status ? [0.8] : []), 0.8, 1.2 + 0.25 * sns], sum = heights.reduce((a, b) => a + b, 0);
+    let top = 1, panel = 0;
+    const nextAxis = (title, more) => {
+      const size = heights[panel] / sum, gap = 0.035;
+      const key = panel ? `yaxis${panel + 1}` : "yaxis";
+      axes[key] = { domain: [Math.max(0, top - size + gap), top], title: { text: title }, rangemode: "tozero", ...more };
+      top -= size;
+      panel += 1;
+      return panel > 1 ? `y${panel}` : "y";
+    };
+    const step = { width: 1.4, shape: "hv" };
+    for (const sn of chosen) {
+      const name = snName(recording, sn), axis = nextAxis(narrow() ? `${name} (ms)` : `${name} backlog (ms)`);
+      traces.push({ name: `${name}: true backlog`, x: time, y: kept.map((k) => cell(recording, "true", k, sn)), yaxis: axis, mode: "lines", line: { color: css("--ink"), ...step },
+        hovertemplate: "%{x:.1f} ms: true backlog %{y:.1f} ms<extra></extra>" });
+      if (!recording.status) continue;
+      if (kept.some((k) => t.believed[k])) traces.push({ name: `${name}: what the EN believes`, x: time, y: kept.map((k) => cell(recording, "believed", k, sn)), yaxis: axis, mode: "lines",
+        line: { color: css("--focus"), dash: "dash", ...step }, hovertemplate: "%{x:.1f} ms: believed %{y:.1f} ms<extra></extra>" });
+      const sent = recording.updates.time.filter((_, k) => recording.updates.send[k] && recording.updates.sn[k] === sn);
+      traces.push({ name: `${name}: update sent`, x: sent, y: sent.map(() => 0), yaxis: axis, mode: "markers", marker: { symbol: "triangle-up", size: 8, color: "#0072b2" },
+        hovertemplate: "update sent at %{x:.1f} ms<extra></extra>" });
+    }
+    const hues = ["#0072b2", "#cc79a7", "#009e73", "#e69f00", "#56b4e9"];
+    if (recording.status) {
+      const axis = nextAxis("age (ms)");
+      for (const sn of chosen) traces.push({ name: `age of the belief${several(recording) ? ` about SN ${sn + 1}` : ""}`, x: time, y: kept.map((k) => cell(recording, "age", k, sn)), yaxis: axis, mode: "lines",
+        line: { color: hues[sn % hues.length], width: 1.2 }, hovertemplate: "%{x:.1f} ms: %{y:.1f} ms old<extra></extra>" });
+    }
+    const inside = nextAxis("tasks");
+    traces.push({ name: "tasks in the EN", x: time, y: kept.map((k) => t.en_requests[k]), yaxis: inside, mode: "lines", line: { color: "#7a6a00", ...step },
+      hovertemplate: "%{x:.1f} ms: %{y} in the EN<extra></extra>" });
+    for (const sn of chosen) traces.push({ name: `tasks in ${several(recording) ? `SN ${sn + 1}` : "the SN"}`, x: time, y: kept.map((k) => cell(recording, "sn_requests", k, sn)), yaxis: inside, mode: "lines",
+      line: { color: hues[sn % hues.length], dash: "dot", ...step }, hovertemplate: "%{x:.1f} ms: %{y}<extra></extra>" });
+    const ticks = [...Array(sns + 2).keys()].filter((action) => chosenEn() === null || action === 0 || action > sns || recording.reach[chosenEn()][action - 1] !== nobody);
+    const decided = nextAxis("", { tickvals: ticks, ticktext: ticks.map((action) => actionName(action, recording, chosenEn())), range: [-0.6, sns + 1.6], rangemode: "normal" });
+    for (const outcome of Object.keys(shapes)) {
+      const which = kept.filter((k) => t.outcome[k] === outcome);
+      if (which.length) traces.push({
+        name: `${outcome}: ${words[outcome]}`, x: which.map((k) => t.time[k]), y: which.map((k) => heightOf(recording, k)), yaxis: decided, mode: "markers",
+        customdata: which, hoverinfo: "none", marker: { symbol: shapes[outcome], color: tints[outcome], size: 8 },
+      });
+    }
+    traces.push({ name: "chosen task", x: [], y: [], yaxis: decided, mode: "markers", hoverinfo: "skip", showlegend: false,
+      marker: { symbol: "circle-open", size: 18, color: css("--ink"), line: { width: 2 } } });
+    const end = recording.until_ms || recording.window_ms, start = Math.min(recording.warmup_ms, Math.max(0, end - 500));
+    if (!state.range) state.range = [start, Math.min(end, state.span ? start + state.span : end)];
+    by("chart-viewer").style.height = `${(narrow() ? 8 : 7) * sum + 6}rem`;
+    draw("chart-viewer", traces, {
+      margin: { l: 70, r: 15, t: 10, b: 40 }, showlegend: true, legend: { orientation: "h", y: -0.1, yanchor: "top", font: { size: narrow() ? 10 : 12 } },
+      xaxis: { title: { text: "time (ms)" }, range: state.range, anchor: decided }, ...axes,
+    }, "one episode: true and believed backlogs, ages, decisions");
+    markTask();
+    const count = (label) => kept.filter((k) => t.outcome[k] === label && t.time[k] >= recording.warmup_ms).length, m = recording.metrics;
+    by("viewer-note").textContent = `${recording.until_ms ? `The first ${(end / 1000).toFixed(1)} s of the episode. ` : ""}`
+      + `Success ${number(m.success_rate)}, net utility ${number(m.net_utility_per_task, 1)} per task, update cost ${number(m.update_cost_rate, 1)}/s in what is shown, after the warm-up. `
+      + `FN marks (${count("FN")} here after the warm-up) are tasks that were rejected although a route was feasible at that moment. The metric “fn rate” (${number(m.fn_rate)}) counts `
+      + "only those beyond the quota: where more work arrives than all nodes can do, somebody must be rejected, and that many rejections count as justified.";
+    tableViews.viewer = () => ({
+      header: ["task", "ms", "EN", "decision", "outcome", "ms to deadline", ...chosen.flatMap((sn) => [`SN ${sn + 1} true (ms)`, "believed (ms)", "age (ms)"])],
+      rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.en[k] + 1, actionName(t.action[k], recording, t.en[k]), t.outcome[k], number(t.deadline[k], 1),
+        ...chosen.flatMap((sn) => ["true", "believed", "age"].map((column) => (recording.status || column === "true" ? number(cell(recording, column, k, sn), 1) : "–")))]),
+    });
+    const chart = by("chart-viewer");
+    if (chart.on && !chart.dataset.listens) {
+      chart.dataset.listens = "yes";
+      const show = (event) => { const point = event.points[0]; if (point && point.customdata !== undefined) showTask(point.customdata); };
+      chart.on("plotly_hover", show);
+      chart.on("plotly_click", show);
+      chart.on("plotly_relayout", (event) => {
+        if (event["xaxis.range[0]"] !== undefined) state.range = [event["xaxis.range[0]"], event["xaxis.range[1]"]];
+        else if (event["xaxis.autorange"]) state.range = [0, current().until_ms || current().window_ms];
+        fillTables();
+      });
+    }
+  };
+  const refillViewer = () => {
+    const recording = current(), ens = [...Array(recording.ens).keys()];
+    fill("viewer-en", recording.ens > 1 ? [...ens, "all"] : ens, [...ens.map((en) => `EN ${en + 1}`), "all"], by("viewer-en").value);
+    const sns = reachedSns(recording), all = sns.length > 1 && sns.length <= 4 ? ["all"] : [];
+    fill("viewer-sn", [...all, ...sns], [...all, ...sns.map((sn) => `SN ${sn + 1}`)], by("viewer-sn").value);
+  };
+  const changed = () => { viewer(); fillTables(); };
+  const startViewer = async () => {
+    const packed = JSON.parse(await unpacked("episodes"));
+    if (!packed || !packed.recordings.length) return;
+    episodes = packed.recordings.map((each) => ({ ...each, tasks: { ...packed.workload, ...each.tasks } }));
+    by("recording").dataset.always = "";
+    fill("recording", episodes.map((_, k) => k), episodes.map((each) => each.title));
+    refillViewer();
+    by("viewer").hidden = false;
+    by("recording").addEventListener("change", () => { state.task = null; refillViewer(); changed(); if (state.task !== null) showTask(state.task); });
+    by("viewer-sn").addEventListener("change", changed);
+    by("viewer-en").addEventListener("change", () => { refillViewer(); changed(); });
+    for (const button of document.querySelectorAll("[data-span]")) button.addEventListener("click", () => {
+      const span = Number(button.dataset.span), end = current().until_ms || current().window_ms;
+      state.range = span ? [state.range[0], state.range[0] + span] : [0, end];
+      changed();
+    });
+    for (const button of document.querySelectorAll("[data-step]")) button.addEventListener("click", () => {
+      const [low, high] = state.range, shift = 0.8 * (high - low) * Number(button.dataset.step);
+      state.range = [low + shift, high + shift];
+      changed();
+    });
+    for (const button of document.querySelectorAll("[data-task]")) button.addEventListener("click", () => {
+      const those = visible(current());
+      if (!those.length) return;
+      const here = those.indexOf(state.task), next = here < 0 ? 0 : here + Number(button.dataset.task);
+      showTask(those[Math.max(0, Math.min(those.length - 1, next))]);
+    });
+  };
