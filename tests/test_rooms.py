@@ -19,9 +19,9 @@ SOURCE = Path(cosmo.__file__).parent.parent
 
 # Each may import what is above it, and nothing below.
 ROOMS = (
-    "errors", "checksums", "files", "seeds", "node", "policy", "toml", "documents", "scenario",
-    "tables", "workload", "world", "ns3", "engine", "measure", "control", "learn", "study", "envs",
-    "cli", "__main__",
+    "errors", "interrupts", "checksums", "files", "seeds", "node", "policy", "toml", "documents",
+    "scenario", "tables", "workload", "world", "ns3", "engine", "measure", "control", "learn",
+    "study", "envs", "cli", "__main__",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 import cosmo
+from cosmo import interrupts
 from cosmo.cli import streams
 from cosmo.errors import EngineError, InputError
 
@@ -28,6 +29,8 @@ def main() -> NoReturn:
         _fail(str(error), 1)
     except KeyboardInterrupt:
         _fail("interrupted, nothing was left half-written", 130)
+    except MemoryError:
+        _fail("this takes more memory than there is; make it shorter or smaller", 2)
     except BrokenPipeError:
         streams.abandon(sys.stdout)
         sys.exit(141)
@@ -47,7 +50,8 @@ def _show_version() -> int:
 def _run_command() -> int:
     from cosmo.cli.app import run_command
 
-    return run_command()
+    with interrupts.marked():
+        return run_command()
 
 
 def _fail(message: str, code: int) -> NoReturn:
