@@ -7,15 +7,25 @@ from cosmo.control.simulate import ShareDone, Simulation
 from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
 from cosmo.measure import Regret, episode_metrics
-from cosmo.policy.controller import Controller
+from cosmo.policy.controller import DESCRIPTION, Controller
 from cosmo.scenario import Scenario, scenario_from
 from cosmo.workload import Tasks, episode, from_tasks, window
 from cosmo.world import Outcome
 
 
 def trained_on(controller: Controller) -> tuple[Scenario, ...]:
-    """The scenario of each run."""
-    return tuple(scenario_from(run["scenario"]) for run in controller.description["runs"])
+    """The scenario of each run; InputError if the controller's description is damaged there."""
+    found = []
+    for place, run in enumerate(controller.description["runs"]):
+        where = f"'{controller.folder / DESCRIPTION}': runs.{place}.scenario"
+        told = run.get("scenario")
+        if not isinstance(told, dict):
+            raise InputError(f"{where}: must be a scenario")
+        try:
+            found.append(scenario_from(told))
+        except InputError as error:
+            raise InputError(f"{where}.{error}") from None
+    return tuple(found)
 
 
 def evaluate(

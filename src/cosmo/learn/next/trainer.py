@@ -18,6 +18,7 @@ from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.run import TRAINING_EPISODES, Arrays, Curve, Run
 from cosmo.measure import episode_metrics
 from cosmo.policy.controller import named_layers
+from cosmo.policy.described import Fields
 from cosmo.policy.next.agents import NextAgents
 from cosmo.policy.next.load import SIZE as LOAD
 from cosmo.policy.next.rules import measures_of, rules_from
@@ -43,7 +44,7 @@ class NextTrainer:
         self.runs, self.config = tuple(runs), config
         episode = first.episode.model_copy(update={"window_ms": config.window_ms, "warmup_ms": 0.0})
         self._scenario = first.model_copy(update={"episode": episode})
-        self._rules = rules_from(config.model_dump())
+        self._rules = rules_from(Fields(config.model_dump(), "training"))
         site = site_of(first)
         if len(first.links) < first.en.count * first.sn.count:
             raise InputError(
