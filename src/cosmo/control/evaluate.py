@@ -10,6 +10,7 @@ from cosmo.measure import Regret, episode_metrics
 from cosmo.policy.controller import DESCRIPTION, Controller
 from cosmo.scenario import Scenario, scenario_from
 from cosmo.workload import Tasks, episode, from_tasks, window
+from cosmo.workload.effort import check_episodes
 from cosmo.world import Outcome
 
 
@@ -45,6 +46,8 @@ def evaluate(
         controller.check(scenario.links.most_sns, f"scenario = {scenario.name!r}")
     if any(scenario.without_load() != where[0].without_load() for scenario in where):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
+    for scenario in where:
+        check_episodes(scenario, len(where) * episodes, None if tasks is None else len(tasks))
     worlds, rows = [], []
     for run, (seed, scenario) in enumerate(zip(controller.seeds, where, strict=True)):
         for number in range(episodes):

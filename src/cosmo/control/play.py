@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cosmo.control.full_information import Yardstick
+from cosmo.control.pace import Pace
 from cosmo.engine import worlds as start
 from cosmo.errors import InputError
 from cosmo.node import (
@@ -65,6 +66,7 @@ def play(
     for watcher in watchers:
         watcher.begins(site, dispatcher, updater)
     worlds = start(scenario, episodes, method.carries, updater is not None and updater.rides)
+    pace = Pace(method, scenario.sn.count, len(episodes))
     turn, turns = worlds.advance(), 0
     while not turn.over:
         if len(turn.feedback):
@@ -77,6 +79,7 @@ def play(
                 watcher.dispatched(turn.dispatch, action)
             worlds.answer(action=action)
         if updater is not None and len(turn.update):
+            pace.note(turn.update)
             send, interval_ms, told = updated(method, updater, turn.update)
             for watcher in watchers:
                 watcher.updated(turn.update, send, interval_ms)

@@ -120,7 +120,7 @@ def checked_update(
 
 def checked_ride(who: object, answer: ArrayLike, rows: int) -> NDArray[np.bool_]:
     """[row] whether a status rides on a result."""
-    ride = np.asarray(answer)
+    ride = _array(who, answer)
     if ride.shape != (rows,) or ride.dtype.kind not in "biu":
         raise InputError(
             f"method {type(who).__name__}: ride gave {_shape(ride)} of {ride.dtype}, must give a"

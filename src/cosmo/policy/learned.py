@@ -36,7 +36,7 @@ from cosmo.policy.networks import (
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-LEAST_INTERVAL_MS = 0.01  # between two decisions of an SN: less would never end
+LEAST_INTERVAL_MS = 0.1  # between two decisions of an SN: less would never end
 Layers = Mapping[str, Floats]  # with a leading axis, one a world
 
 
