@@ -27,7 +27,10 @@ PARTS = {
         "en": shapes(EN_LOCAL, 2 + EN_LINK, 2, True, 4, 5),
         "sn": sn_shapes(4 + SN_OTHERS, 4, 3, 18),
     },
-    "cosmo-next": {"en": value_shapes(4, 3) | chance_shapes(5), "sn": {"worth": (NEWS,)}},
+    "cosmo-next": {
+        "en": value_shapes(4, 3) | chance_shapes(5),
+        "sn": {"worth": (NEWS,), "doubt": (NEWS, NEWS)},
+    },
 }
 
 

@@ -12,6 +12,8 @@ from cosmo import interrupts
 from cosmo.cli import streams
 from cosmo.errors import EngineError, InputError
 
+_LONGEST = 1000  # characters of a line that people read: names of others may be of any length
+
 
 def main() -> NoReturn:
     """Run a command. Exit codes: 0 done, 1 an engine failed, 2 bad input, 130 interrupted."""
@@ -56,5 +58,7 @@ def _run_command() -> int:
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):
-        print(f"cosmo: {streams.one_line(message)}", file=sys.stderr, flush=True)
+        line = streams.one_line(message)
+        line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+        print(f"cosmo: {line}", file=sys.stderr, flush=True)
     sys.exit(code)

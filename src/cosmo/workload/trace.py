@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
 from cosmo.scenario.model import MOST_AMOUNT, MOST_MS
-from cosmo.tables import write_table
+from cosmo.tables import read_parquet, write_table
 from cosmo.workload.table import Tasks
 
 _REQUIRED = ("time_ms", "ue", "input_bytes", "cycles", "deadline_ms")
@@ -124,12 +124,10 @@ def _refuse_text(path: Path, name: str, texts: list[str], lines: list[int]) -> N
 
 def _read_parquet(path: Path, names: tuple[str, ...]) -> tuple[Columns, NDArray[np.int64], str]:
     try:
-        table = polars.read_parquet(path)
+        table = read_parquet(path, f"trace = '{path}': not a Parquet file")
     except OSError as error:
         reason = error.strerror or "no such file"
         raise InputError(f"trace = '{path}': cannot be read ({reason})") from None
-    except polars.exceptions.PolarsError:
-        raise InputError(f"trace = '{path}': not a Parquet file") from None
     _missing(path, table.columns, names)
     columns = {}
     for name in names:

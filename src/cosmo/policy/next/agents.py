@@ -51,7 +51,7 @@ class NextAgents:
         hidden, joint = size(self.en, "local.b"), size(self.en, "joint.b")
         chance = size(self.en, "chance1.b")
         en = value_shapes(hidden, joint) | chance_shapes(chance)
-        return {"en": en, "sn": {"worth": (NEWS,)}}
+        return {"en": en, "sn": {"worth": (NEWS,), "doubt": (NEWS, NEWS)}}
 
     def seats(self, worlds: int) -> Seats:
         """Who acts where."""
