@@ -12,7 +12,7 @@ from cosmo.learn.next import fit
 from cosmo.learn.next.config import NextConfig
 from cosmo.learn.next.experience import Chances, Experience, MakeDispatcher, seats_of
 from cosmo.learn.next.loads import some_load
-from cosmo.learn.next.returns import baseline, load_terms, returns
+from cosmo.learn.next.returns import baseline, earned_by, load_terms, returns
 from cosmo.learn.next.schedule import rate_at, trace_at
 from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.run import TRAINING_EPISODES, Arrays, Curve, Run
@@ -81,7 +81,7 @@ class NextTrainer:
         played = self._played()
         played.play()
         rows = played.decisions()
-        earned = rows["succeeded"] - config.en.failure * rows["failed"]
+        earned = earned_by(rows["succeeded"], rows["failed"], config.en.failure)
         self._learn_values(rows, earned)
         if number >= config.sn.from_share * config.episodes:
             self._learn_worth(played, rows, earned)
