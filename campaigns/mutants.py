@@ -58,7 +58,7 @@ LISTED = (
     ("learn/next/experience.py", '"elapsed": tasks.elapsed_ms', '"elapsed": 0 * tasks.elapsed_ms'),
     ("policy/next/values.py", '(before["local_room"] > 0)', '(before["local_room"] >= 0)'),
     ("policy/next/values.py", "/ m.backlog_ms]", "/ m.wait_ms]"),
-    ("policy/next/values.py", "_clip(surprise * 4.0, _MOST, xp)", "_clip(surprise * 2.0, _MOST, xp)"),
+    ("policy/next/values.py", "_clip(surprise * 4.0,", "_clip(surprise * 2.0,"),
     ("policy/next/values.py", "_clip(room * 2.0, 1.0, xp)", "_clip(room * 2.0, 2.0, xp)"),
     ("learn/turn.py", "return min((now - since", "return max((now - since"),
     ("learn/turn.py", "share = min(chance.steps", "share = max(chance.steps"),
@@ -136,7 +136,9 @@ def _changes(node, raw, place) -> Iterator[tuple[int, int, str]]:  # type: ignor
         end = place(node.end_lineno, node.end_col_offset)
         if name in _NAMES:
             yield end - len(name), end, _NAMES[name]
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    elif isinstance(node, ast.Constant) and not isinstance(node.value, bool):
+        if not isinstance(node.value, int | float):
+            return
         start = place(node.lineno, node.col_offset)
         yield start, place(node.end_lineno, node.end_col_offset), repr(node.value + 1)
 

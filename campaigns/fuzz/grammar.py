@@ -121,7 +121,7 @@ def _damaged(draw: Draw, content: bytes) -> bytes:
     if how == 2:
         return content[:place] + content[place + draw(st.integers(1, 20)) :]
     if how == 3:
-        return content[:place] + draw(st.binary(min_size=1, max_size=6)) + content[place:]
+        return content[:place] + bytes(draw(st.binary(min_size=1, max_size=6))) + content[place:]
     if how == 4:
         return content + content[place:]
     flipped = bytearray(content)

@@ -105,7 +105,7 @@ def _run(arguments: tuple[str, ...]) -> tuple[int, str, str, float, str]:
         signal.signal(signal.SIGALRM, alarm)
         seconds = time.monotonic() - start
         sys.argv, sys.stdout, sys.stderr = before
-    texts = [stream.buffer.getvalue().decode("utf-8", "replace") for stream in (out, err)]  # type: ignore[attr-defined]
+    texts = [stream.buffer.getvalue().decode("utf-8", "replace") for stream in (out, err)]
     return code, texts[0], texts[1], seconds, trace
 
 
