@@ -16,10 +16,13 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import bases
 import hypothesis
 from grammar import KINDS, as_json
 from judge import Case, Found, judged
 
+from cosmo import load, method, simulate
+from cosmo.cli.console import prepare_engine
 from cosmo.workload.effort import LIMIT
 
 HERE = Path(__file__).parent
@@ -102,6 +105,8 @@ def main() -> None:
     chosen = options.parse_args()
     os.environ[LIMIT] = "3000"  # what is accepted must also be played, thousands of times
     warnings.simplefilter("ignore", hypothesis.errors.NonInteractiveExampleWarning)
+    prepare_engine()  # compiled once, which takes longer than any case may
+    simulate(load("paper", bases.SHORT), method("aoi-threshold"))
     start, campaign = time.monotonic(), Campaign(chosen.keep)
     count = corpus(campaign)
     kinds = chosen.kinds.split(",")
