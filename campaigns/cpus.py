@@ -17,7 +17,7 @@ from pathlib import Path
 PLAN = """name = "cpus"
 settings = ["episode.window_ms=1000", "episode.warmup_ms=200"]
 arrivals = ["poisson"]
-rates = [200.0, 320.0]
+rates = [320.0]
 seeds = [0, 1]
 episodes = 2
 

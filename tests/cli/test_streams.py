@@ -122,7 +122,7 @@ def test_a_message_is_one_line():
     ("error", "line"),
     [
         (MemoryError, "cosmo: this takes more memory than there is; make it shorter or smaller\n"),
-        (InputError("x" * 5000), f"cosmo: {'x' * 1000} …\n"),
+        (InputError("x" * 5000), f"cosmo: {'x' * 500} … {'x' * 500}\n"),
     ],
 )
 def test_a_line_has_an_end(cosmo, monkeypatch, error, line):

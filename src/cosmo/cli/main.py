@@ -59,6 +59,7 @@ def _run_command() -> int:
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):
         line = streams.one_line(message)
-        line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+        if len(line) > _LONGEST:  # what is wrong is said at either end
+            line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
         print(f"cosmo: {line}", file=sys.stderr, flush=True)
     sys.exit(code)
