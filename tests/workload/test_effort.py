@@ -6,7 +6,7 @@ from cosmo import InputError, load, method, simulate
 from cosmo.envs import DispatchEnv, UpdateEnv
 from cosmo.learn.config import load_config
 from cosmo.learn.next.config import load_next_config
-from cosmo.workload import episode, read_trace
+from cosmo.workload import episode, from_tasks, read_trace
 from cosmo.workload.effort import LIMIT, expected_events
 
 
@@ -66,7 +66,7 @@ def test_the_times_of_a_trace_count_from_its_start(tmp_path):
         read_trace(path, load())
     path.write_text("time_ms,ue,input_bytes,cycles,deadline_ms\n9e8,0,5,5,5\n")
     with pytest.raises(InputError, match=LIMIT):  # a look each 100 ms, for ten days
-        simulate(load(), method("all-local"), tasks=read_trace(path, load()))
+        from_tasks(load(), read_trace(path, load()), 0, 0)
 
 
 SHORT = ["episode.window_ms=50", "episode.warmup_ms=0"]

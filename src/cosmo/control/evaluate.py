@@ -11,6 +11,7 @@ from cosmo.policy.controller import DESCRIPTION, Controller
 from cosmo.scenario import Scenario, scenario_from
 from cosmo.workload import Tasks, episode, from_tasks, window
 from cosmo.workload.effort import check_episodes
+from cosmo.workload.windows import tasks_a_window
 from cosmo.world import Outcome
 
 
@@ -47,7 +48,11 @@ def evaluate(
     if any(scenario.without_load() != where[0].without_load() for scenario in where):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
     for scenario in where:
-        check_episodes(scenario, len(where) * episodes, None if tasks is None else len(tasks))
+        check_episodes(
+            scenario,
+            len(where) * episodes,
+            None if tasks is None else tasks_a_window(scenario, tasks),
+        )
     worlds, rows = [], []
     for run, (seed, scenario) in enumerate(zip(controller.seeds, where, strict=True)):
         for number in range(episodes):
