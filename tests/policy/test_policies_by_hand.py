@@ -47,12 +47,23 @@ def test_slots_that_an_sn_has_not_are_no_work():
 
 
 def test_a_full_en_is_never_in_time():
-    before = {"local": np.zeros((2, 2)), "local_room": np.array([0.0, 1.0])}
-    task = {"local_service": np.array([5.0, 5.0]), "slack": np.array([5.0, 5.0])}
-    assert values.local_chance(before, task).tolist() == [False, True]
-    late = {"local_service": np.array([5.0, 5.001]), "slack": np.array([5.0, 5.0])}
-    room = {"local": np.zeros((2, 2)), "local_room": np.ones(2)}
-    assert values.local_chance(room, late).tolist() == [True, False]
+    shapes = values.value_shapes(3, 2) | values.chance_shapes(2)
+    p = {name: np.zeros((1, *shape), np.float32) for name, shape in shapes.items()}
+    rows = np.ones((1, 3))
+    before = {
+        "local": np.zeros((1, 3, 2)), "local_taken": rows, "local_share": rows,
+        "local_room": np.array([[0.0, 1.0, 1.0]]), "remote": np.zeros((1, 3, 1, 2)),
+        "count": rows[..., None], "backlog": rows[..., None], "evidence": np.zeros((1, 3, 1, 4)),
+        "load": np.zeros((1, 3, 5)),
+    }  # fmt: skip
+    task = {
+        "local_service": np.array([[5.0, 5.0, 5.001]]), "slack": 5.0 * rows,
+        "service": rows[..., None], "sending": rows[..., None], "transfer": rows[..., None],
+        "back": rows[..., None],
+    }  # fmt: skip
+    advantage, _, _ = values.weighed(p, before, task, np.array([10.0]), M)
+    # No room; room and just in time; room, but a microsecond late.
+    assert advantage[0, :, 0].tolist() == [values.NEVER, 1.0, values.NEVER]
 
 
 def test_what_an_en_sees_of_itself():
@@ -88,7 +99,9 @@ def test_what_a_chance_depends_on():
         "slack": np.array([60.0]), "transfer": np.array([[4.0]]), "service": np.array([[7.0]]),
         "back": np.array([[3.0]]),
     }  # fmt: skip
-    found = values.chance_inputs(before, task, np.full((1, 1, 4), 9.0), np.array([10.0]), M, np)
+    way, nines = values.way_there(before, task), np.full((1, 1, 4), 9.0)
+    assert [each.tolist() for each in way] == [[[10.0]], [[20.0]]]
+    found = values.chance_inputs(before, task, way, nines, np.array([10.0]), M, np)
     # Upload 10, wait 20: 60 − 10 − 20 − 7 − 3 = 20 ms are left; room for 10 − 3 − 0.5 = 6.5 more.
     slack = [3.0, 20.0 / 50.0, 20.0 / 100.0]
     rest = [1.0, 0.65, 1.0, (30.0 + 40.0) / 20.0, (6.5 - 4.0) / 2.0]
