@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-integrations ns3 lint bench bench-small docs site gallery dist-check lock clean
+.PHONY: run test test-integrations ns3 lint bench bench-small fuzz chaos mutants audit docs site gallery
+.PHONY: dist-check lock clean
 
 run: .venv/ready
 	$(BIN)/cosmo run
@@ -38,6 +39,29 @@ bench: .venv/ready
 # Seconds: whether they run, not how fast.
 bench-small: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py --small; done
+
+# Odd input of all kinds through the command line, for as long as you like: make fuzz CASES=200000 SEED=7
+CASES ?= 20000
+SEED ?= 1
+fuzz: .venv/ready
+	$(BIN)/python campaigns/fuzz/run.py --cases $(CASES) --seed $(SEED)
+
+# Work killed at random moments and files damaged: make chaos KILLS=200 FLIPS=5000
+KILLS ?= 50
+FLIPS ?= 1000
+chaos: .venv/ready
+	$(BIN)/python campaigns/chaos.py --kills $(KILLS) --flips $(FLIPS) --seed $(SEED)
+
+# Mistakes made on purpose, and whether a test notices: make mutants MUTANTS=200
+MUTANTS ?= 40
+mutants: .venv/ready
+	$(BIN)/python campaigns/mutants.py --mutants $(MUTANTS) --seed $(SEED)
+
+# Known weaknesses of what we depend on (needs the network), and its licences.
+audit: .venv/ready
+	$(BIN)/python campaigns/licences.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip_audit --disable-pip --no-deps -r requirements.lock
 
 # Measures again what the docs report.
 docs: .venv/ready

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cosmo import InputError, checksums
+from cosmo.arrays import read_arrays
 from cosmo.files import read_record, write_record
-from cosmo.policy.controller import read_arrays
 
 ARRAYS = {"en/w": np.arange(6.0).reshape(2, 3), "seed": np.array(7), "none": np.zeros((0, 2))}
 

@@ -147,7 +147,7 @@ class Documents(Generic[Model]):
         *groups, last = map(str, first["loc"]) if first["loc"] else ("",)
         keys = [key for key in groups if _is_name(key)]
         keys += [last] if unknown or _is_name(last) else []
-        field = ".".join(keys)
+        field = ".".join(key if len(key) <= 60 else f"{key[:57]}..." for key in keys)
         if unknown:
             line = f"{field}: unknown field{_suggestion(self.model, keys)}"
         elif first["type"] == "missing":

@@ -1,6 +1,9 @@
 """Tables in files: CSV or Parquet, by suffix, whole or not there."""
 
 import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars
@@ -14,6 +17,36 @@ def table_format(path: Path) -> str:
     if path.suffix not in (".csv", ".parquet"):
         raise InputError(f"'{path}': must end in .csv or .parquet")
     return path.suffix[1:]
+
+
+def read_parquet(path: Path, wrong: str) -> polars.DataFrame:
+    """A Parquet file as a table; if it is none, InputError in one line that begins with `wrong`.
+
+    Raises OSError if there is no such file.
+    """
+    try:
+        with path.open("rb") as opened, _without_panics():
+            return polars.read_parquet(opened)
+    except OSError:
+        raise
+    except BaseException as error:  # at a flipped bit Polars may panic, which is no Exception
+        if not isinstance(error, Exception | polars.exceptions.PanicException):
+            raise
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise InputError(f"{wrong} ({reason[:200]})") from None
+
+
+@contextmanager
+def _without_panics() -> Iterator[None]:
+    """What compiled code writes to the error stream by itself is not shown: its error says it."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def write_table(path: Path, table: polars.DataFrame) -> None:

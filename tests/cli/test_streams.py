@@ -8,6 +8,7 @@ import tomllib
 
 import pytest
 
+from cosmo import InputError
 from cosmo.cli import console, streams
 from cosmo.cli.documents import metrics_document
 from cosmo.measure import Interval
@@ -115,3 +116,18 @@ def test_the_package_has_what_it_says():
 
 def test_a_message_is_one_line():
     assert streams.one_line("a\nb\x1b[31m – ü") == "a\\u000ab\\u001b[31m – ü"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (MemoryError, "cosmo: this takes more memory than there is; make it shorter or smaller\n"),
+        (InputError("x" * 5000), f"cosmo: {'x' * 500} … {'x' * 500}\n"),
+    ],
+)
+def test_a_line_has_an_end(cosmo, monkeypatch, error, line):
+    def fail():
+        raise error
+
+    monkeypatch.setattr("cosmo.cli.app.run_command", fail)
+    assert cosmo("methods") == (2, "", line)

@@ -7,6 +7,7 @@ import polars
 import pytest
 
 from cosmo import InputError, evaluate, load, load_controller, method, play
+from cosmo.arrays import read_arrays
 from cosmo.learn import session
 from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
@@ -16,7 +17,6 @@ from cosmo.learn.next.schedule import rate_at, trace_at
 from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.run import Run
-from cosmo.policy.controller import read_arrays
 from cosmo.policy.next.sn import NEWS
 from cosmo.policy.next.values import CHANCE, LOCAL, REMOTE, chance_shapes, value_shapes
 from cosmo.scenario import changed

@@ -11,7 +11,7 @@ import pytest
 
 from cosmo.ns3 import tool
 from cosmo.ns3.tool import run_tool
-from slow import alive, usual_signals, wait_until
+from slow import LIMIT_S, alive, usual_signals, wait_until
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -25,9 +25,16 @@ def _nobody_is_left(session):
     wait_until(lambda: not alive(session), f"all of session {session} have ended")
 
 
-def _group(note, leader="wait", others="sleep 100"):
-    """A tool of two processes that writes down its session once both run."""
-    return ["sh", "-c", f"({others}) & echo $$ > {note}.part; mv {note}.part {note}; {leader}"]
+def _group(note, deaf=""):
+    """A tool of two processes that writes down its session once both run, and who is deaf is."""
+    told = f"echo $$ > {note}.part; mv {note}.part {note}"
+    stay = "trap '' TERM"
+    script = {
+        "": f"sleep 100 & {told}; wait",
+        "leader": f"sleep 100 & {stay}; {told}; wait; wait",
+        "others": f"({stay}; {told}; sleep 100 & wait; wait) & wait",
+    }[deaf]
+    return ["sh", "-c", script]
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +102,7 @@ def test_a_signal_that_ends_the_process_ends_the_tool_first(number):
     here = Path(__file__).parent
     code = _SCRIPT.format(paths=[str(here), str(here.parent)], number=int(number))
     owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    out, _ = owner.communicate(timeout=60)
+    out, _ = owner.communicate(timeout=LIMIT_S)
     assert owner.returncode == -number
     _nobody_is_left(int(out))  # and nothing else was said: it died on the spot, as without us
 
@@ -106,7 +113,7 @@ def test_terminated_while_a_tool_works_its_owner_leaves_nobody_behind(tmp_path):
     owner = subprocess.Popen([sys.executable, "-c", code])
     wait_until(note.exists, "the tool runs")
     owner.terminate()
-    assert owner.wait(60) == -signal.SIGTERM
+    assert owner.wait(LIMIT_S) == -signal.SIGTERM
     _nobody_is_left(int(note.read_text()))
 
 
@@ -133,7 +140,6 @@ def test_a_second_interrupt_does_not_disturb_the_end(tmp_path, monkeypatch):
 @pytest.mark.parametrize("who", ["leader", "others"])
 def test_those_who_do_not_want_to_end_are_killed(tmp_path, monkeypatch, who):
     note = tmp_path / "session"
-    deaf = {who: "trap '' TERM; sleep 100 & wait; wait"}
     monkeypatch.setattr(tool, "_END_LIMIT_S", 0.2)
     wait = subprocess.Popen.communicate
 
@@ -143,7 +149,7 @@ def test_those_who_do_not_want_to_end_are_killed(tmp_path, monkeypatch, who):
 
     monkeypatch.setattr(subprocess.Popen, "communicate", communicate)
     with pytest.raises(subprocess.TimeoutExpired):
-        run_tool(_group(note, **deaf), 0.01)
+        run_tool(_group(note, who), 0.01)
     _nobody_is_left(int(note.read_text()))
 
 

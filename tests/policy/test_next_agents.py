@@ -10,6 +10,7 @@ from cosmo import load
 from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
 from cosmo.node import IDLE, STORAGE, WAIT, WORK
+from cosmo.policy.described import Fields
 from cosmo.policy.next import values
 from cosmo.policy.next.agents import NextAgents
 from cosmo.policy.next.books import Books
@@ -22,7 +23,7 @@ from cosmo.world import Worlds
 from observations import site, tasks
 
 RNG = np.random.default_rng(5)
-RULES = rules_from(load_next_config().model_dump())
+RULES = rules_from(Fields(load_next_config().model_dump()))
 MEASURES = measures_of(RULES, site(load("paper")))
 
 
@@ -239,10 +240,12 @@ def test_rules_come_from_the_training():
     assert (RULES.failure, RULES.margin) == (config.en.failure, config.en.margin)
     assert (RULES.books, RULES.evidence, RULES.semantic) == (True, True, True)
     assert RULES.spans.slack == config.spans.slack
-    assert rules_from(config.model_dump(mode="json")) == RULES  # as a controller's folder has them
+    assert (
+        rules_from(Fields(config.model_dump(mode="json"))) == RULES
+    )  # as a controller's folder has them
     other = load_next_config("next", ["en.failure=0.3", "sn.semantic=false", "en.books=false"])
     changed = replace(RULES, failure=0.3, semantic=False, books=False)
-    assert rules_from(other.model_dump()) == changed
+    assert rules_from(Fields(other.model_dump())) == changed
     assert RULES.carried == (WORK, STORAGE)
     assert changed.carried == (IDLE, WAIT, WORK, STORAGE)
 

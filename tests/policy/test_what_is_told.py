@@ -14,6 +14,7 @@ from cosmo import METHODS, Dispatcher, Method, SnStates, Updater, load, play
 from cosmo.learn.config import load_config
 from cosmo.learn.next.config import load_next_config
 from cosmo.node import NOTHING, RAW, WORK
+from cosmo.policy.described import Fields
 from cosmo.policy.learned import Agents, Learned
 from cosmo.policy.networks import encoder_shapes, shapes, sn_shapes
 from cosmo.policy.next.agents import LearnedNext, NextAgents
@@ -120,7 +121,7 @@ def _learned(hierarchical=True, semantic=True, seed=11):
 
 
 def _learned_next(semantic=True):
-    rules = replace(rules_from(load_next_config().model_dump()), semantic=semantic)
+    rules = replace(rules_from(Fields(load_next_config().model_dump())), semantic=semantic)
     en = _some_layers(value_shapes(8, 8) | chance_shapes(8), 11)
     en["value.w"] *= 0.02  # prices are small beside fates
     sn = {"worth": np.zeros((2, NEWS)), "doubt": np.zeros((2, NEWS, NEWS))}

@@ -100,3 +100,16 @@ def test_an_en_that_does_not_exist_is_refused(tmp_path):
     path.write_text(HEADER.strip() + ",en\n" + ROW.strip() + ",2\n" + ROW.strip() + ",3\n")
     with pytest.raises(InputError, match="line 3: en = 3: must be a whole number from 0 to 2"):
         read_trace(path, load("campus"))
+
+
+def test_a_panic_in_a_parquet_file_is_one_line(tmp_path, monkeypatch):
+    """What Polars raises at some flipped bits is no Exception."""
+
+    def panic(file):
+        raise polars.exceptions.PanicException("index out of bounds\nat thrift.rs")
+
+    path = tmp_path / "trace.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setattr(polars, "read_parquet", panic)
+    with pytest.raises(InputError, match=r"not a Parquet file \(index out of bounds\)$"):
+        read_trace(path, load("paper"))

@@ -8,8 +8,11 @@ from contextlib import suppress
 from typing import NoReturn
 
 import cosmo
+from cosmo import interrupts
 from cosmo.cli import streams
 from cosmo.errors import EngineError, InputError
+
+_LONGEST = 1000  # characters of a line that people read: names of others may be of any length
 
 
 def main() -> NoReturn:
@@ -28,6 +31,8 @@ def main() -> NoReturn:
         _fail(str(error), 1)
     except KeyboardInterrupt:
         _fail("interrupted, nothing was left half-written", 130)
+    except MemoryError:
+        _fail("this takes more memory than there is; make it shorter or smaller", 2)
     except BrokenPipeError:
         streams.abandon(sys.stdout)
         sys.exit(141)
@@ -47,10 +52,14 @@ def _show_version() -> int:
 def _run_command() -> int:
     from cosmo.cli.app import run_command
 
-    return run_command()
+    with interrupts.marked():
+        return run_command()
 
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):
-        print(f"cosmo: {streams.one_line(message)}", file=sys.stderr, flush=True)
+        line = streams.one_line(message)
+        if len(line) > _LONGEST:  # what is wrong is said at either end
+            line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+        print(f"cosmo: {line}", file=sys.stderr, flush=True)
     sys.exit(code)

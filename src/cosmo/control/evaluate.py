@@ -9,15 +9,27 @@ from cosmo.control.simulate import ShareDone, Simulation
 from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
 from cosmo.measure import Regret, episode_metrics
-from cosmo.policy.controller import Controller, load_controller
+from cosmo.policy.controller import DESCRIPTION, Controller, load_controller
 from cosmo.scenario import Scenario, scenario_from
 from cosmo.workload import Tasks, episode, from_tasks, window
+from cosmo.workload.effort import check_episodes
+from cosmo.workload.windows import tasks_a_window
 from cosmo.world import Outcome
 
 
 def trained_on(controller: Controller) -> tuple[Scenario, ...]:
-    """The scenario of each run."""
-    return tuple(scenario_from(run["scenario"]) for run in controller.description["runs"])
+    """The scenario of each run; InputError if the controller's description is damaged there."""
+    found = []
+    for place, run in enumerate(controller.description["runs"]):
+        where = f"'{controller.folder / DESCRIPTION}': runs.{place}.scenario"
+        told = run.get("scenario")
+        if not isinstance(told, dict):
+            raise InputError(f"{where}: must be a scenario")
+        try:
+            found.append(scenario_from(told))
+        except InputError as error:
+            raise InputError(f"{where}.{error}") from None
+    return tuple(found)
 
 
 def evaluate(
@@ -47,6 +59,12 @@ def evaluate(
         controller.check(scenario.links.most_sns, f"scenario = {scenario.name!r}")
     if any(scenario.without_load() != where[0].without_load() for scenario in where):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
+    for scenario in where:
+        check_episodes(
+            scenario,
+            len(where) * episodes,
+            None if tasks is None else tasks_a_window(scenario, tasks),
+        )
     worlds, rows = [], []
     for run, (seed, scenario) in enumerate(zip(controller.seeds, where, strict=True)):
         for number in range(episodes):

@@ -15,6 +15,7 @@ from cosmo.control.fast.forms import rules_of
 from cosmo.control.fast.play import play_compiled
 from cosmo.control.fast.records import TRUTH
 from cosmo.control.full_information import Yardstick
+from cosmo.control.pace import Pace
 from cosmo.engine import worlds as start
 from cosmo.errors import InputError
 from cosmo.measure import Regret
@@ -84,6 +85,7 @@ def play(
     for watcher in watchers:
         watcher.begins(site, dispatcher, updater)
     worlds = start(scenario, episodes, method.carries, updater is not None and updater.rides)
+    pace = Pace(method, scenario.sn.count, len(episodes))
     turn, turns = worlds.advance(), 0
     while not turn.over:
         if len(turn.feedback):
@@ -96,6 +98,7 @@ def play(
                 watcher.dispatched(turn.dispatch, action)
             worlds.answer(action=action)
         if updater is not None and len(turn.update):
+            pace.note(turn.update)
             send, interval_ms, told = updated(method, updater, turn.update)
             for watcher in watchers:
                 watcher.updated(turn.update, send, interval_ms)

@@ -10,6 +10,8 @@ from cosmo.measure import Interval, Regret, episode_metrics, summary
 from cosmo.node import Method
 from cosmo.scenario import Scenario
 from cosmo.workload import Tasks, episode, from_tasks, window
+from cosmo.workload.effort import check_episodes
+from cosmo.workload.windows import tasks_a_window
 from cosmo.world import Outcome
 
 # Is told what share of the work is done.
@@ -71,6 +73,9 @@ def simulate_runs(
     share_done: ShareDone | None = None,
 ) -> list[Simulation]:
     """The same for several runs, side by side."""
+    check_episodes(
+        scenario, len(seeds) * episodes, None if tasks is None else tasks_a_window(scenario, tasks)
+    )
     worlds = [(seed, number) for seed in seeds for number in range(episodes)]
     outcomes: list[Outcome] = []
     at_once = worlds_at_once(scenario)

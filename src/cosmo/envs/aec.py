@@ -19,6 +19,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from pettingzoo import AECEnv
 
+from cosmo.control.pace import check_intervals
 from cosmo.engine import worlds as start
 from cosmo.envs.finished import finished_metrics
 from cosmo.envs.ledger import Ledger
@@ -73,6 +74,7 @@ def aec(
     if not reward_scale > 0:
         raise InputError(f"reward_scale = {reward_scale}: must be greater than 0")
     made = scenario_of(scenario, arrivals, rate, settings, engine)
+    check_intervals(intervals_ms)
     return CosmoAEC(made, tuple(intervals_ms), dimensions, max_cycles, pad, reward_scale)
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.control.pace import Pace, check_intervals
 from cosmo.control.play import dispatched, encoded, ridden, updated
 from cosmo.engine import worlds as start
 from cosmo.envs.finished import finished_metrics
@@ -195,7 +196,9 @@ class DispatchGame(Game):
         return sends_raw(self.method, made_updater(self.method, self._site(generation)))
 
     def _to_agent(self, turn: Decisions) -> None:
+        pace = Pace(self.method, self.scenario.sn.count, len(self.worlds))
         while len(turn.update) or len(turn.result):
+            pace.note(turn.update)
             self._answer_results(turn.result)
             send = np.zeros((len(turn.update), turn.update.ens), np.bool_)
             interval_ms = np.ones(len(turn.update))
@@ -234,6 +237,7 @@ class UpdateGame(Game):
         dimensions = RAW if method.carries == NOTHING else method.carries
         super().__init__(scenario, method, dimensions)
         self.view = SnView(self.site, dimensions)
+        check_intervals(intervals_ms)
         self._intervals_ms = np.array(intervals_ms)
         self.actions = 2 * len(intervals_ms)
         # Rules that hear nothing and draw nothing decide alike in every episode.

@@ -9,19 +9,21 @@ Every file is whole or absent. `state.npz` alone decides where a resumed trainin
 others follow from it.
 """
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars
+from numpy.typing import NDArray
 
 import cosmo
+from cosmo.arrays import read_arrays
 from cosmo.checksums import sealed_arrays
 from cosmo.errors import InputError
-from cosmo.files import whole_file
+from cosmo.files import whole_file, write_record
 from cosmo.learn.run import Config, Curve, Run, TrainsRuns
-from cosmo.policy.controller import AGENTS, DESCRIPTION, FORMAT, read_arrays, read_description
+from cosmo.policy.controller import AGENTS, DESCRIPTION, FORMAT, read_description
 from cosmo.tables import write_table
 from cosmo.world import site_of
 
@@ -59,13 +61,15 @@ def check_same(folder: Path, told: dict[str, Any]) -> None:
     """Refuse to go on with another training than the folder's; more episodes are fine."""
     before = read_description(folder)
     mine, theirs = _flat(told), _flat(before)
-    wanted, known = mine.pop("training.episodes"), theirs.pop("training.episodes")
+    wanted, known = mine.pop("training.episodes"), theirs.pop("training.episodes", None)
     for field in sorted(mine.keys() | theirs.keys()):
         if mine.get(field) != theirs.get(field):
             raise InputError(
                 f"--resume: '{folder}' was started with {field} = {theirs.get(field)!r},"
                 f" not {mine.get(field)!r}"
             )
+    if type(known) is not int:
+        raise InputError(f"'{folder / DESCRIPTION}': training.episodes = {known!r}: is damaged")
     if wanted < known:
         raise InputError(
             f"--resume: '{folder}' is for {known} episodes already, more than {wanted}"
@@ -134,8 +138,7 @@ class Curves:
 
 def start(folder: Path, told: dict[str, Any]) -> None:
     """Make the folder a training's."""
-    with whole_file(folder / DESCRIPTION) as temporary:
-        temporary.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    write_record(folder / DESCRIPTION, told)
 
 
 def save(folder: Path, trainer: TrainsRuns, curves: Curves) -> None:
@@ -153,10 +156,19 @@ def restore(folder: Path, trainer: TrainsRuns, curves: Curves) -> bool:
     kept = read_arrays(path)
     try:
         curves.restore(kept.pop("curves"))
+        _check_kept(trainer.saved(), kept)
         trainer.restore(kept)
-    except (KeyError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         raise InputError(f"'{path}': does not fit this training ({error})") from None
     return True
+
+
+def _check_kept(fresh: Mapping[str, NDArray[Any]], kept: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse arrays of other kinds than this trainer keeps; lengths may have grown since."""
+    for name, mine in fresh.items():
+        theirs = kept[name]
+        if (theirs.dtype, theirs.ndim) != (mine.dtype, mine.ndim):
+            raise ValueError(f"{name} is {theirs.dtype} with {theirs.ndim} axes")
 
 
 def _write_arrays(path: Path, arrays: dict[str, Any]) -> None:

@@ -4,16 +4,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from cosmo.documents import Documents
 from cosmo.node import RAW
 from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS
+from cosmo.scenario.model import not_tiny
 
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False, le=1e12)]
+Positive = Annotated[Finite, Field(gt=0), AfterValidator(not_tiny)]
+NotNegative = Annotated[Finite, Field(ge=0)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Count = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Width = Annotated[int, Field(strict=True, ge=1, le=4096)]  # of layers and messages
+Interval = Annotated[Positive, Field(ge=0.1)]  # ms, between two decisions of an SN
 
 
 class Part(BaseModel):
@@ -26,13 +30,13 @@ class EncoderConfig(Part):
     """The semantic encoder and its pretraining."""
 
     semantic: bool  # False: the SN sends its state as it is
-    hidden: tuple[Count, Count]
-    dimensions: Count
+    hidden: tuple[Width, Width]
+    dimensions: Width
     collection_episodes: Count
     epochs: Count
     batch: Count
     learning_rate: Positive
-    head_hidden: Count
+    head_hidden: Width
 
 
 class ExplorationConfig(Part):
@@ -58,8 +62,8 @@ class AuxiliaryConfig(Part):
 class EnConfig(Part):
     """The EN agent."""
 
-    branch: Count
-    fusion: Count
+    branch: Width
+    fusion: Width
     learning_rate: Positive
     batch: Count
     replay: Count
@@ -73,8 +77,8 @@ class EnConfig(Part):
 class SnConfig(Part):
     """The SN agent."""
 
-    projection: Count
-    hidden: Count
+    projection: Width
+    hidden: Width
     learning_rate: Positive
     discount: Share
     batch: Count
@@ -82,7 +86,7 @@ class SnConfig(Part):
     update_every: Count
     target_every: Count
     gradient_clip: Positive
-    intervals_ms: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    intervals_ms: Annotated[tuple[Interval, ...], Field(min_length=1, max_length=1000)]
     may_skip: bool
     utility_weight: Positive  # β_SN
     stale_loss_weight: NotNegative

@@ -3,11 +3,12 @@
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosmo import interrupts
 from cosmo.errors import InputError
 from cosmo.node.calls import Dispatcher, Method, Updater
 from cosmo.node.observation import DispatchObservation, UpdateObservation
@@ -16,18 +17,56 @@ from cosmo.node.site import Site
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
 
+_MOST_CARRIED = 4096  # numbers in a status: what is sent would otherwise fill the memory
+
 
 def ask(who: object, call: Callable[[Given], Answer], given: Given) -> Answer:
-    """Call a policy; what goes wrong inside is reported with the place where it did."""
+    """Call a policy; what goes wrong inside is reported with the place where it did.
+
+    Whatever a policy raises is its failure, SystemExit too; only the user's interrupt is none.
+    """
     try:
         return call(given)
     except InputError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        text = reason(error)
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
         raise InputError(f"method {type(who).__name__} failed at {place} ({text})") from error
+
+
+def reason(error: BaseException) -> str:
+    """What a policy raised, in one line; if it is the user's interrupt, that is raised again."""
+    if interrupts.of_user(error):
+        raise error
+    try:
+        text = str(error).strip().splitlines()
+    except Exception:  # an error of the policy's own making, that cannot even be told
+        text = []
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+def check_carries(method: Method) -> None:
+    """Refuse a method that does not say how many numbers a status of its carries."""
+    carries = ask(method, lambda asked: asked.carries, method)
+    if type(carries) is not int or not 0 <= carries <= _MOST_CARRIED:
+        raise InputError(
+            f"method {type(method).__name__}: carries = {_shown(carries)}: must be a whole number"
+            f" from 0 to {_MOST_CARRIED}"
+        )
+
+
+def _array(who: object, answer: object) -> NDArray[Any]:
+    """What a policy gave as an array; lists whose lengths differ make none."""
+    return ask(who, np.asarray, answer)
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)[:60]
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 def checked_actions(
@@ -35,7 +74,7 @@ def checked_actions(
 ) -> NDArray[np.int64]:
     """Whole numbers from 0 to K + 1, one a row, and no SN that its EN does not reach."""
     name, rows, sns = type(who).__name__, len(tasks), tasks.sns
-    actions = np.asarray(answer)
+    actions = _array(who, answer)
     if actions.shape != (rows,):
         raise InputError(
             f"method {name}: decide gave {_shape(actions)}, must give an action for each of "
@@ -64,7 +103,7 @@ def checked_update(
     name, rows = type(who).__name__, len(nodes)
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise InputError(f"method {name}: the updater must give a pair (send, interval_ms)")
-    send, interval = np.asarray(answer[0]), np.asarray(answer[1])
+    send, interval = _array(who, answer[0]), _array(who, answer[1])
     if send.shape not in ((rows,), (rows, nodes.ens)) or interval.shape != (rows,):
         raise InputError(
             f"method {name}: the updater gave {_shape(send)} and {_shape(interval)}, must give "
@@ -81,7 +120,7 @@ def checked_update(
 
 def checked_ride(who: object, answer: ArrayLike, rows: int) -> NDArray[np.bool_]:
     """[row] whether a status rides on a result."""
-    ride = np.asarray(answer)
+    ride = _array(who, answer)
     if ride.shape != (rows,) or ride.dtype.kind not in "biu":
         raise InputError(
             f"method {type(who).__name__}: ride gave {_shape(ride)} of {ride.dtype}, must give a"
@@ -93,7 +132,7 @@ def checked_ride(who: object, answer: ArrayLike, rows: int) -> NDArray[np.bool_]
 def checked_numbers(who: object, answer: ArrayLike, rows: int, carries: int) -> NDArray[np.float64]:
     """[row, d] finite numbers, as many as the method says that a status carries."""
     name = type(who).__name__
-    numbers = np.asarray(answer)
+    numbers = _array(who, answer)
     if numbers.shape != (rows, carries):
         raise InputError(
             f"method {name}: encode gave {_shape(numbers)}, must give {carries} numbers for each"
@@ -106,6 +145,7 @@ def checked_numbers(who: object, answer: ArrayLike, rows: int, carries: int) -> 
 
 def made_dispatcher(method: Method, site: Site) -> Dispatcher:
     """The method's dispatcher, or one line that says what is wrong with it."""
+    check_carries(method)
     made = ask(method, method.dispatcher, site)
     if not isinstance(made, Dispatcher):
         raise InputError(
@@ -117,6 +157,7 @@ def made_dispatcher(method: Method, site: Site) -> Dispatcher:
 
 def made_updater(method: Method, site: Site) -> Updater:
     """The method's updater, likewise."""
+    check_carries(method)
     made = ask(method, method.updater, site)
     if not isinstance(made, Updater):
         raise InputError(

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.checksums import unsealed_arrays
+from cosmo.arrays import read_arrays
 from cosmo.errors import InputError
 from cosmo.files import read_record
 from cosmo.node import Site
+from cosmo.policy.described import Fields, check_layers
 from cosmo.policy.learned_methods import Agents, learned_method
 
 FORMAT = 2
 DESCRIPTION, AGENTS = "training.json", "agents.npz"
+_MOST_SNS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -78,35 +80,30 @@ def load_controller(folder: str | Path) -> Controller:
         part, _, layer = name.partition("/")
         layers.setdefault(part, {})[layer] = value
     try:
-        return Controller(
-            folder=folder,
-            method=told["method"],
-            runs=tuple(TrainedRun(run["seed"], **run["expects"]) for run in told["runs"]),
-            sns=told["sns"],
-            agents=learned_method(told["method"]).agents(layers, told["training"]),
-            description=told,
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        path = folder / DESCRIPTION
-        raise InputError(f"'{path}': is damaged ({type(error).__name__}: {error})") from None
+        fields = Fields(told)
+        method, sns = fields.text("method"), fields.whole("sns", 1, _MOST_SNS)
+        runs = tuple(_trained_run(run) for run in fields.groups("runs"))
+        agents = learned_method(method).agents(layers, fields.group("training"))
+    except ValueError as error:
+        raise InputError(f"'{folder / DESCRIPTION}': is damaged ({error})") from None
+    try:
+        check_layers(layers, agents.shapes(sns), len(runs))
+    except ValueError as error:
+        raise InputError(f"'{folder / AGENTS}': is damaged ({error})") from None
+    return Controller(folder, method, runs, sns, agents, told)
+
+
+def _trained_run(run: Fields) -> TrainedRun:
+    expects = run.group("expects")
+    return TrainedRun(
+        run.whole("seed", 0, 2**63), expects.number("rate"), expects.number("squared_variation")
+    )
 
 
 def read_description(folder: Path) -> dict[str, Any]:
     """What `training.json` says; refuses folders of others and of other formats."""
     path = folder / DESCRIPTION
     return read_record(path, "there is no trained controller", "cosmo train", FORMAT)
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an .npz file; nothing in it is ever executed."""
-    try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            return unsealed_arrays({name: file[name] for name in file.files})
-    except FileNotFoundError:
-        raise InputError(f"'{path}': is missing; the training has no checkpoint yet") from None
-    except Exception as error:  # zipfile and NumPy raise all kinds at a flipped bit
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"'{path}': is damaged or cut short ({reason})") from None
 
 
 def named_layers(part: str, layers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

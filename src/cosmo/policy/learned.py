@@ -5,7 +5,6 @@ An `Agents` holds the parameters of one run for each world, so that many runs ac
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +20,23 @@ from cosmo.node import (
     UpdateObservation,
     Updater,
 )
-from cosmo.policy.features import Features
+from cosmo.policy.described import Fields, Shapes, size
+from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS, Features
 from cosmo.policy.networks import (
     encode,
+    encoder_shapes,
     flat_values,
     gate_and_route,
     gate_first,
     hierarchical_values,
+    shapes,
+    sn_shapes,
     sn_step,
 )
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+LEAST_INTERVAL_MS = 0.1  # between two decisions of an SN: less would never end
 Layers = Mapping[str, Floats]  # with a leading axis, one a world
 
 
@@ -82,6 +86,22 @@ class Agents:
     def at_work(self) -> Method:
         """As a method."""
         return Learned(self)
+
+    def shapes(self, sns: int) -> Shapes:
+        """What its arrays must be for this many SNs, without the axis of runs."""
+        found, remote = {}, EN_LINK + int(self.with_age)
+        dimensions = RAW if self.encoder is None else size(self.encoder, "encode3.b")
+        if self.encoder is not None:
+            hidden = size(self.encoder, "encode1.b"), size(self.encoder, "encode2.b")
+            found["encoder"] = encoder_shapes(hidden, dimensions)
+        branch, fusion = size(self.en, "local1.b"), size(self.en, "fusion.b")
+        inputs = EN_LOCAL, sns * (dimensions + remote)
+        found["en"] = shapes(*inputs, sns + 1, self.hierarchical, branch, fusion)
+        choices, memory = len(self.intervals_ms), size(self.sn, "gru.h.b") // 3
+        actions = choices if size(self.sn, "update.advantage.b") == choices else 2 * choices
+        projection = size(self.sn, "project.b")
+        found["sn"] = sn_shapes(2 * dimensions + SN_OTHERS, projection, memory, actions)
+        return found
 
     @property
     def hidden(self) -> int:
@@ -225,13 +245,14 @@ class Learned(Method):
         return LearnedUpdater(site, self.agents)
 
 
-def paper_agents(layers: Mapping[str, Mapping[str, Floats]], training: Mapping[str, Any]) -> Agents:
-    """From arrays by part and layer, and the configuration of training as plain data."""
+def paper_agents(layers: Mapping[str, Mapping[str, Floats]], training: Fields) -> Agents:
+    """From arrays by part and layer, and the configuration of training."""
+    en, sn = training.group("en"), training.group("sn")
     return Agents(
-        encoder=layers["encoder"] if training["encoder"]["semantic"] else None,
-        en=layers["en"],
-        sn=layers["sn"],
-        intervals_ms=tuple(training["sn"]["intervals_ms"]),
-        hierarchical=training["en"]["hierarchical"],
-        with_age=training["en"]["with_age"],
+        encoder=layers.get("encoder", {}) if training.group("encoder").truth("semantic") else None,
+        en=layers.get("en", {}),
+        sn=layers.get("sn", {}),
+        intervals_ms=sn.numbers("intervals_ms", LEAST_INTERVAL_MS),
+        hierarchical=en.truth("hierarchical"),
+        with_age=en.truth("with_age"),
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError
 from cosmo.node import Method
+from cosmo.policy.described import Fields, Shapes
 from cosmo.policy.learned import paper_agents
 from cosmo.policy.next.agents import next_agents
 
@@ -41,6 +42,13 @@ class Agents(Protocol):
         """As a method."""
         ...
 
+    def shapes(self, sns: int) -> Shapes:
+        """What its arrays must be for this many SNs, without the axis of runs.
+
+        Raises ValueError if the sizes of its layers cannot be told from them.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class LearnedMethod:
@@ -49,7 +57,7 @@ class LearnedMethod:
     name: str
     summary: str
     scope: Literal["load", "scenario"]  # trained anew at each load, or once for all of a scenario
-    agents: Callable[[Layers, Mapping[str, Any]], Agents]  # from arrays and the configuration
+    agents: Callable[[Layers, Fields], Agents]  # from arrays and the configuration
     configuration: str  # module:name of its `Documents`
     trainer: str  # module:name of its trainer's class
     settings: Mapping[str, Any]  # fields of the configuration that make it this method

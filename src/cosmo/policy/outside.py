@@ -29,6 +29,7 @@ from cosmo.node import (
     UpdateObservation,
     Updater,
 )
+from cosmo.node.guard import reason
 from cosmo.policy.views import EnView, SnView
 
 INTERVALS_MS = (20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 100.0, 200.0)  # the paper's
@@ -177,9 +178,8 @@ def _sb3(file: Path, algorithm: str) -> Policy:
         raise InputError(f"algorithm = {algorithm!r}: Stable-Baselines3 has no such algorithm")
     try:
         model = kind.load(file, device="cpu")
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"'{file}': is no {algorithm} model ({reason})") from None
+    except BaseException as error:  # a pickle may raise anything
+        raise InputError(f"'{file}': is no {algorithm} model ({reason(error)})") from None
     return lambda seen: model.predict(seen, deterministic=True)[0]
 
 
@@ -194,8 +194,7 @@ def _onnx(file: Path) -> Policy:
     try:
         session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"'{file}': cannot be read as ONNX ({reason})") from None
+        raise InputError(f"'{file}': cannot be read as ONNX ({reason(error)})") from None
     [given, *_] = session.get_inputs()
     name, width = given.name, given.shape[-1]
 

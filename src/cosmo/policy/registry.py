@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 
 from cosmo.errors import InputError, did_you_mean
 from cosmo.node import Method
+from cosmo.node.guard import check_carries, reason
 from cosmo.policy.chance import Random
 from cosmo.policy.crowd_methods import Piggyback, PowerOfD
 from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
@@ -77,14 +78,21 @@ def method(spec: str, known: Mapping[str, type[Method]] = METHODS) -> Method:
     Raises InputError in one line for an unknown name, a bad parameter or a file that fails.
     """
     kind, parameters = _resolve(spec, known)
-    arguments = _arguments(spec, kind, parameters)
     try:
-        return kind(**arguments)
+        arguments = _arguments(spec, kind, parameters)
+    except InputError:
+        raise
+    except BaseException as error:  # of annotations of the user's
+        text = reason(error)
+        raise InputError(f"method = {spec!r}: its parameters cannot be read ({text})") from error
+    try:
+        made = kind(**arguments)
+        check_carries(made)
     except InputError as error:
         raise InputError(f"method = {spec!r}: {error}") from None
-    except Exception as error:  # of a class of the user's
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"method = {spec!r}: cannot be made ({text})") from error
+    except BaseException as error:  # of a class of the user's
+        raise InputError(f"method = {spec!r}: cannot be made ({reason(error)})") from error
+    return made
 
 
 def parameters_of(kind: type[Method]) -> dict[str, inspect.Parameter]:
@@ -131,8 +139,8 @@ def _from_file(spec: str, path: Path, class_name: str) -> type[Method]:
     sys.modules[module_spec.name] = module
     try:
         module_spec.loader.exec_module(module)
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
+    except BaseException as error:
+        text = reason(error)
         raise InputError(f"method = {spec!r}: '{path}' fails on import ({text})") from error
     classes = [
         name

@@ -8,17 +8,32 @@ table with a row an EN and a column an SN; `backhaul.links` says in what some of
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from cosmo.scenario.links import Links, links_between
 
-Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Positive = Annotated[Finite, Field(gt=0)]
+MOST_MS = 1e9  # of a window: eleven days
+MOST_AMOUNT = 1e15  # whole numbers up to here are exact, and squares are far from overflowing
+LEAST_MS = 1e-3  # of times that something is repeated after
+
+
+def not_tiny(value: float) -> float:
+    """Refuse numbers whose inverse is beyond all that makes sense."""
+    if value < 1.0 / MOST_AMOUNT:
+        raise PydanticCustomError("too_small", "Input should be at least 1e-15")
+    return value
+
+
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-MOST_AMOUNT, le=MOST_AMOUNT)]
+Positive = Annotated[Finite, Field(gt=0), AfterValidator(not_tiny)]
+Dwell = Annotated[Positive, Field(ge=LEAST_MS)]
+Weight = Annotated[Finite, Field(ge=0, le=1e6)]
 NotNegative = Annotated[Finite, Field(ge=0)]
+Rate = Annotated[Positive, Field(le=1e6)]
 Share = Annotated[Finite, Field(gt=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Range = tuple[Positive, Positive]
-Amount = Annotated[Positive, Field(le=1e15)]  # whole numbers up to here are exact
 PerNode = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 PerNodeCount = Count | Annotated[tuple[Count, ...], Field(min_length=1)]
 PerLink = Positive | Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
@@ -44,7 +59,7 @@ def _ordered(name: str, bounds: tuple[float, float]) -> None:
 class Episode(_Part):
     """The time that is simulated and the part of it that is measured (R2, R4, R17)."""
 
-    window_ms: Annotated[Positive, Field(le=1e9)]
+    window_ms: Annotated[Positive, Field(le=MOST_MS)]
     warmup_ms: NotNegative
     undecided_after_ms: NotNegative
 
@@ -60,8 +75,8 @@ class Episode(_Part):
 class Burst(_Part):
     """Two-state modulated Poisson: rates in proportion to `weights`, exponential dwell times."""
 
-    weights: tuple[NotNegative, NotNegative]
-    dwell_ms: tuple[Positive, Positive]
+    weights: tuple[Weight, Weight]
+    dwell_ms: tuple[Dwell, Dwell]
 
     @model_validator(mode="after")
     def _some_load(self) -> Self:
@@ -73,7 +88,7 @@ class Burst(_Part):
 class Steps(_Part):
     """Poisson whose rate changes at given shares of the window, in proportion to `weights`."""
 
-    weights: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
+    weights: Annotated[tuple[Weight, ...], Field(min_length=1)]
     at: tuple[Annotated[Finite, Field(gt=0, lt=1)], ...]
 
     @model_validator(mode="after")
@@ -106,10 +121,10 @@ class Workload(_Part):
     """Tasks of each EN's cell (R2, R3); `rate` is the mean number a second in one cell."""
 
     arrivals: Literal["deterministic", "poisson", "bursty", "steps", "trace"]
-    rate: Annotated[Positive, Field(le=1e6)]
-    rates_of_interest: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    input_bytes: tuple[Amount, Amount]
-    cycles: tuple[Amount, Amount]
+    rate: Rate
+    rates_of_interest: Annotated[tuple[Rate, ...], Field(min_length=1)]
+    input_bytes: Range
+    cycles: Range
     burst: Burst
     steps: Steps
     deadline: Deadline
@@ -137,8 +152,8 @@ class Workload(_Part):
 class Background(_Part):
     """Load at each SN that no EN sees: two-state modulated Poisson; rates of 0 mean none."""
 
-    rates: tuple[NotNegative, NotNegative]
-    dwell_ms: tuple[Positive, Positive]
+    rates: tuple[Weight, Weight]
+    dwell_ms: tuple[Dwell, Dwell]
 
 
 class Access(_Part):
@@ -274,7 +289,7 @@ class Fading(_Part):
     direction on its own. Factors of [1, 1] mean constant rates.
     """
 
-    period_ms: Positive
+    period_ms: Dwell
     factors: Range
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ from cosmo.study import method_files
 from cosmo.study.units import at_load
 from cosmo.workload import mean_rate, trace_of
 
-Rates = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
+Rates = Annotated[tuple[Annotated[float, Field(gt=0, le=1e6)], ...], Field(min_length=1)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Processes = Annotated[tuple[Arrivals, ...], Field(min_length=1)]
 _ON_ENGINE = {"embedded": "", "ns3": "-ns3"}
@@ -88,7 +88,7 @@ class Plan(_Part):
     arrivals: Processes = ("deterministic", "poisson")
     rates: Rates | None = None  # the scenario's rates of interest by default
     seeds: Seeds = (0, 1, 2)
-    episodes: Annotated[int, Field(strict=True, ge=1)] = 5
+    episodes: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 5
     bound: Annotated[bool, Field(strict=True)] = False  # R34 of every episode, for the figures
     training: Training = Training()
     train: tuple[OwnTraining, ...] = ()

@@ -47,7 +47,7 @@ def _carried_out(unit: Unit, work: Work, shares: Any) -> tuple[str | None, dict[
         folder = Path(name)
         try:
             work(unit, folder, report)
-        except Exception as error:
+        except BaseException as error:  # a policy may raise anything
             return cause(error), {}
         paths = (path for path in folder.rglob("*") if path.is_file() and path != folder / STATE)
         return None, {str(path.relative_to(folder)): path.read_bytes() for path in paths}

@@ -31,7 +31,7 @@ from cosmo.study.plan import Plan
 from cosmo.study.plan_files import plan_from
 from cosmo.study.units import BOUNDS, KEYS, TrainUnit
 from cosmo.study.work import units_of
-from cosmo.tables import write_table
+from cosmo.tables import read_parquet, write_table
 
 FORMAT = 1
 STUDY, PLAN, UNITS, FAILED = "study.json", "plan.toml", "units", "failed.txt"
@@ -246,8 +246,8 @@ assert set(KEYS) <= set(NO_CURVES)
 
 
 def _read(path: Path) -> polars.DataFrame:
+    wrong = f"'{path}': is damaged or cut short"
     try:
-        return polars.read_parquet(path)
-    except (OSError, polars.exceptions.PolarsError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"'{path}': is damaged or cut short ({reason})") from None
+        return read_parquet(path, wrong)
+    except OSError as error:
+        raise InputError(f"{wrong} ({error.strerror})") from None

@@ -25,7 +25,7 @@ from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed
 from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
 from cosmo.study.method_files import digests, trace_digests
-from cosmo.tables import write_table
+from cosmo.tables import read_parquet, write_table
 from cosmo.workload import episode
 
 KEYS = ("scenario", "arrivals", "rate", "method", "seed", "episode")
@@ -203,7 +203,8 @@ class TrainUnit:
             told=lambda episode, _: report(0.9 * episode / self.config.episodes),
         )
         rows = self._played(load_controller(folder / CHECKPOINT), report)
-        curves = polars.read_parquet(folder / CHECKPOINT / CURVES_FILE)
+        path = folder / CHECKPOINT / CURVES_FILE
+        curves = read_parquet(path, f"'{path}': is damaged")
         named = curves.select(
             polars.lit(self.trained_on[0].name).alias("scenario"),
             polars.lit(self.label).alias("method"),

@@ -9,6 +9,7 @@ from cosmo.node.units import BYTES_PER_MS, transfer_ms
 from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
 from cosmo.workload.arrivals import arrival_times, modulated
+from cosmo.workload.effort import check_effort
 from cosmo.workload.table import BackgroundTasks, Episode, Tasks
 from cosmo.workload.windows import trace_of, window
 
@@ -19,11 +20,13 @@ def episode(scenario: Scenario, seed: int, number: int) -> Episode:
     """Episode `number` of a run: its tasks, background load and link rates.
 
     The tasks are generated, or a window of the scenario's trace (see `windows`).
+    Raises InputError if it would be too long to compute (`effort`).
     """
     if scenario.workload.trace:
         return from_tasks(
             scenario, window(scenario, trace_of(scenario), seed, number), seed, number
         )
+    check_effort(scenario, scenario.episode.window_ms)
     cells = [_cell(scenario, seed, number, en) for en in range(scenario.en.count)]
     columns = [np.concatenate(column) for column in zip(*cells, strict=True)]
     order = np.argsort(columns[0], kind="stable")
@@ -48,6 +51,7 @@ def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Epis
         window = 1000.0 * (math.floor(float(tasks.time_ms[-1]) / 1000.0) + 1.0)
         longer = scenario.episode.model_copy(update={"window_ms": window})
         scenario = scenario.model_copy(update={"episode": longer})
+    check_effort(scenario, window, len(tasks))
     return Episode(
         tasks=tasks,
         background=_background(scenario, seed, number),

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
-from cosmo.tables import write_table
+from cosmo.scenario.model import MOST_AMOUNT, MOST_MS
+from cosmo.tables import read_parquet, write_table
 from cosmo.workload.table import Tasks
 
 _REQUIRED = ("time_ms", "ue", "input_bytes", "cycles", "deadline_ms")
@@ -123,12 +124,10 @@ def _refuse_text(path: Path, name: str, texts: list[str], lines: list[int]) -> N
 
 def _read_parquet(path: Path, names: tuple[str, ...]) -> tuple[Columns, NDArray[np.int64], str]:
     try:
-        table = polars.read_parquet(path)
+        table = read_parquet(path, f"trace = '{path}': not a Parquet file")
     except OSError as error:
         reason = error.strerror or "no such file"
         raise InputError(f"trace = '{path}': cannot be read ({reason})") from None
-    except polars.exceptions.PolarsError:
-        raise InputError(f"trace = '{path}': not a Parquet file") from None
     _missing(path, table.columns, names)
     columns = {}
     for name in names:
@@ -150,12 +149,17 @@ def _check(
 
     rules = [(name, np.isfinite(columns[name]), "must be a finite number") for name in columns] + [
         ("time_ms", time >= 0, "must be 0 or greater"),
+        ("time_ms", time < MOST_MS, "must be less than 1e9: count from the start of the trace"),
         ("time_ms", ~backwards, "must not be less than in the row before"),
         ("ue", whole_below("ue", ues), f"must be a whole number from 0 to {ues - 1}"),
         ("en", whole_below("en", ens), f"must be a whole number from 0 to {ens - 1}"),
         ("input_bytes", columns["input_bytes"] > 0, "must be greater than 0"),
         ("cycles", columns["cycles"] > 0, "must be greater than 0"),
         ("deadline_ms", columns["deadline_ms"] > 0, "must be greater than 0"),
+    ]
+    rules += [
+        (name, columns[name] <= MOST_AMOUNT, f"must be at most {MOST_AMOUNT:g}")
+        for name in ("input_bytes", "cycles", "deadline_ms")
     ]
     bad = [(int(np.argmin(good)), name, text) for name, good, text in rules if not good.all()]
     if bad:

@@ -41,6 +41,12 @@ def mean_rate(tasks: Tasks, ens: int) -> float:
     return max(round(1000.0 * len(tasks) / length / ens, 3), 0.001) if length else 0.001
 
 
+def tasks_a_window(scenario: Scenario, tasks: Tasks) -> float:
+    """How many tasks of a trace an episode has, on average."""
+    whole = max(duration_ms(tasks) / scenario.episode.window_ms, 1.0)
+    return len(tasks) / whole
+
+
 def window(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Tasks:
     """The tasks of episode `number` of run `seed`; times start at the episode's start."""
     length = scenario.episode.window_ms

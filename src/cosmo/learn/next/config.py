@@ -7,8 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from cosmo.documents import Documents
-from cosmo.learn.config import Count, NotNegative, Part, Positive, Share
-from cosmo.scenario.model import Arrivals
+from cosmo.learn.config import Count, NotNegative, Part, Positive, Share, Width
+from cosmo.scenario.model import MOST_MS, Arrivals
+
+Span = Annotated[Positive, Field(ge=1e-3)]  # in longest deadlines: SNs look no more often
 
 
 class LoadsConfig(Part):
@@ -24,9 +26,9 @@ class LoadsConfig(Part):
 class NextEnConfig(Part):
     """The EN: chances and values."""
 
-    hidden: Count
-    joint: Count
-    chance_hidden: Count
+    hidden: Width
+    joint: Width
+    chance_hidden: Width
     books: bool  # False, for comparison: ENs forget what they have sent, only statuses tell
     evidence: bool  # False, for comparison: ENs ignore what results and statuses tell of others
     failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
@@ -52,7 +54,7 @@ class NextSnConfig(Part):
     semantic: bool  # False, for comparison: a status carries all four numbers of R12
     near: Share  # of its price, from which on an update is nearly worth it
     horizon: Positive  # for how long an update makes a difference, in longest deadlines
-    look: Positive  # how often SNs look in training, on average, likewise
+    look: Span  # how often SNs look in training, on average, likewise
     send_shares: Annotated[tuple[Share, ...], Field(min_length=1)]  # of looks; drawn for each world
     from_share: Share  # learns from this share of the rounds on, when ENs know what to make of it
     ridge: Positive
@@ -73,8 +75,8 @@ class SpansConfig(Part):
     oldest: Positive
     horizons: tuple[Positive, Positive, Positive]
     variation: Positive
-    look: Positive
-    rest: Positive
+    look: Span
+    rest: Span
 
 
 class ScheduleConfig(Part):
@@ -93,7 +95,7 @@ class NextConfig(Part):
 
     episodes: Count
     worlds: Count
-    window_ms: Positive
+    window_ms: Annotated[Positive, Field(le=MOST_MS)]
     loads: LoadsConfig
     spans: SpansConfig
     schedule: ScheduleConfig

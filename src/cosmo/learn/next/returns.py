@@ -17,6 +17,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 
+def earned_by(
+    succeeded: NDArray[np.bool_], failed: NDArray[np.bool_], failure: float
+) -> NDArray[np.float64]:
+    """What decisions earned, in successful tasks: 1, −κ if the task failed, 0 for a rejection."""
+    earned: NDArray[np.float64] = succeeded - failure * failed
+    return earned
+
+
 def load_terms(load: Any, xp: Any) -> Any:
     """What the baseline is linear in."""
     parts = [xp.ones_like(load[..., :1]), load, load**2, load[..., :1] * load[..., 1:2]]

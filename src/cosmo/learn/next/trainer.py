@@ -12,12 +12,13 @@ from cosmo.learn.next import fit
 from cosmo.learn.next.config import NextConfig
 from cosmo.learn.next.experience import Chances, Experience, MakeDispatcher, seats_of
 from cosmo.learn.next.loads import some_load
-from cosmo.learn.next.returns import baseline, load_terms, returns
+from cosmo.learn.next.returns import baseline, earned_by, load_terms, returns
 from cosmo.learn.next.schedule import rate_at, trace_at
 from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.run import TRAINING_EPISODES, Arrays, Curve, Run
 from cosmo.measure import episode_metrics
 from cosmo.policy.controller import named_layers
+from cosmo.policy.described import Fields
 from cosmo.policy.next.agents import NextAgents
 from cosmo.policy.next.load import SIZE as LOAD
 from cosmo.policy.next.rules import measures_of, rules_from
@@ -43,7 +44,7 @@ class NextTrainer:
         self.runs, self.config = tuple(runs), config
         episode = first.episode.model_copy(update={"window_ms": config.window_ms, "warmup_ms": 0.0})
         self._scenario = first.model_copy(update={"episode": episode})
-        self._rules = rules_from(config.model_dump())
+        self._rules = rules_from(Fields(config.model_dump(), "training"))
         site = site_of(first)
         if len(first.links) < first.en.count * first.sn.count:
             raise InputError(
@@ -80,7 +81,7 @@ class NextTrainer:
         played = self._played()
         played.play()
         rows = played.decisions()
-        earned = rows["succeeded"] - config.en.failure * rows["failed"]
+        earned = earned_by(rows["succeeded"], rows["failed"], config.en.failure)
         self._learn_values(rows, earned)
         if number >= config.sn.from_share * config.episodes:
             self._learn_worth(played, rows, earned)

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import Dispatcher, Method, Site, Updater
+from cosmo.policy.described import Fields, Shapes, size
 from cosmo.policy.next.en import NextDispatcher
 from cosmo.policy.next.rules import NextRules, rules_from
 from cosmo.policy.next.seats import Seats
-from cosmo.policy.next.sn import NextUpdater
+from cosmo.policy.next.sn import NEWS, NextUpdater
+from cosmo.policy.next.values import chance_shapes, value_shapes
 
 Layers = Mapping[str, NDArray[np.float32]]
 
@@ -45,6 +46,13 @@ class NextAgents:
         """As a method."""
         return LearnedNext(self)
 
+    def shapes(self, sns: int) -> Shapes:
+        """What its arrays must be, for any number of SNs, without the axis of runs."""
+        hidden, joint = size(self.en, "local.b"), size(self.en, "joint.b")
+        chance = size(self.en, "chance1.b")
+        en = value_shapes(hidden, joint) | chance_shapes(chance)
+        return {"en": en, "sn": {"worth": (NEWS,), "doubt": (NEWS, NEWS)}}
+
     def seats(self, worlds: int) -> Seats:
         """Who acts where."""
         count = len(self.sn["worth"])
@@ -69,6 +77,6 @@ class LearnedNext(Method):
         return NextUpdater(site, agents.sn, agents.seats(site.worlds), agents.rules)
 
 
-def next_agents(layers: Mapping[str, Layers], training: Mapping[str, Any]) -> NextAgents:
-    """From arrays by part and layer, and the configuration of training as plain data."""
-    return NextAgents(layers["en"], layers["sn"], rules_from(training))
+def next_agents(layers: Mapping[str, Layers], training: Fields) -> NextAgents:
+    """From arrays by part and layer, and the configuration of training."""
+    return NextAgents(layers.get("en", {}), layers.get("sn", {}), rules_from(training))

@@ -1,11 +1,12 @@
 """What a controller of `cosmo-next` is told, rather than learns; and what that means at a site."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cosmo.node import IDLE, STORAGE, WAIT, WORK, Site
+from cosmo.policy.described import Fields
 
+_LEAST_SPAN = 1e-4  # in the longest deadline: an SN that looked more often would never end
 _SEMANTIC, _RAW = (WORK, STORAGE), (IDLE, WAIT, WORK, STORAGE)
 
 
@@ -48,25 +49,39 @@ class NextRules:
         return _SEMANTIC if self.semantic else _RAW
 
 
-def rules_from(training: Mapping[str, Any]) -> NextRules:
-    """Those of a configuration of training, as plain data."""
-    en, sn = training["en"], training["sn"]
-    # From JSON, where tuples are lists.
-    spans: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in training["spans"].items()
-    }
+def rules_from(training: Fields) -> NextRules:
+    """Those of a configuration of training; ValueError for a field that is missing or wrong."""
+    en, sn = training.group("en"), training.group("sn")
     return NextRules(
-        failure=en["failure"],
-        margin=en["margin"],
-        haste=en["haste"],
-        least_chance=en["least_chance"],
-        near=sn["near"],
-        books=en["books"],
-        evidence=en["evidence"],
-        semantic=sn["semantic"],
-        spans=Spans(**spans),
+        failure=en.number("failure"),
+        margin=en.number("margin"),
+        haste=en.number("haste"),
+        least_chance=en.number("least_chance", most=1.0),
+        near=sn.number("near", most=1.0),
+        books=en.truth("books"),
+        evidence=en.truth("evidence"),
+        semantic=sn.truth("semantic"),
+        spans=_spans(training.group("spans")),
     )
+
+
+def _spans(told: Fields) -> Spans:
+    found: dict[str, Any] = {
+        each.name: told.number(each.name, _LEAST_SPAN)
+        for each in fields(Spans)
+        if each.name not in ("exact", "slack", "horizons")
+    }
+    return Spans(
+        exact=told.number("exact"),
+        slack=_three(told, "slack"),
+        horizons=_three(told, "horizons"),
+        **found,
+    )
+
+
+def _three(told: Fields, name: str) -> tuple[float, float, float]:
+    first, second, third = told.numbers(name, _LEAST_SPAN, 3)
+    return first, second, third
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,140 @@
+"""What cases are mutations of: a scenario, a plan, a trace, a controller, an ONNX file."""
+
+import io
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars
+
+from cosmo.checksums import sealed_arrays, sealed_record
+from cosmo.learn.config import load_config
+from cosmo.learn.next.config import load_next_config
+from cosmo.policy.controller import FORMAT
+from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS
+from cosmo.policy.networks import encoder_shapes, shapes, sn_shapes
+from cosmo.policy.next.sn import NEWS
+from cosmo.policy.next.values import chance_shapes, value_shapes
+from cosmo.scenario import dump, load
+
+SHORT = ("episode.window_ms=300", "episode.warmup_ms=0", "workload.rate=40")
+COLUMNS = ("time_ms", "ue", "input_bytes", "cycles", "deadline_ms")
+ROWS = [(3.0 * k, k % 4, 20000 + k, 100000 + 7 * k, 100.0) for k in range(12)]
+
+PLAN = """name = "small"
+description = "a plan"
+settings = ["episode.window_ms=300", "episode.warmup_ms=0"]
+arrivals = ["poisson"]
+rates = [40.0]
+seeds = [0, 1]
+episodes = 1
+
+[training]
+settings = ["episodes=2"]
+
+[[train]]
+name = "mine"
+method = "cosmo-next"
+settings = ["episodes=2"]
+
+[[compare]]
+methods = ["all-local", "random", "aoi-threshold"]
+
+[[compare]]
+methods = ["periodic"]
+sweep = {field = "method.interval_ms", values = [20.0, 50.0]}
+"""
+
+
+@cache
+def scenario() -> str:
+    """A short one in full, as TOML."""
+    return dump(load("paper", SHORT))
+
+
+@cache
+def fields() -> dict[str, Any]:
+    """Every field of a scenario, by its dotted name, and its value."""
+    return flat(load("paper", SHORT).model_dump(mode="json"))
+
+
+def flat(group: dict[str, Any], start: str = "") -> dict[str, Any]:
+    """{dotted name: value} of nested groups."""
+    found: dict[str, Any] = {}
+    for name, value in group.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{start}{name}.")
+        else:
+            found[f"{start}{name}"] = value
+    return found
+
+
+def trace_csv() -> str:
+    """Twelve tasks."""
+    return "\n".join([",".join(COLUMNS), *(",".join(map(str, row)) for row in ROWS)]) + "\n"
+
+
+def parquet(columns: dict[str, Any]) -> bytes:
+    """A table as a Parquet file; columns of all kinds of values become text."""
+    buffer, table = io.BytesIO(), polars.DataFrame(columns, strict=False)
+    objects = [name for name in table.columns if table[name].dtype == polars.Object]
+    texts = [polars.Series(name, list(map(str, columns[name]))) for name in objects]
+    table.with_columns(texts).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def described(method: str) -> dict[str, Any]:
+    """What the training.json of a controller says."""
+    world = load("paper", SHORT).model_dump(mode="json")
+    expects = {"rate": 40.0, "squared_variation": 1.0}
+    config = load_next_config() if method == "cosmo-next" else load_config()
+    return {
+        "format": FORMAT, "version": "1", "method": method, "sns": 1,
+        "runs": [{"seed": 0, "expects": expects, "scenario": world}],
+        "training": config.model_dump(mode="json"),
+    }  # fmt: skip
+
+
+def layers(method: str) -> dict[str, Any]:
+    """Its arrays: networks of a few neurons."""
+    if method == "cosmo-next":
+        parts = {
+            "en": value_shapes(4, 3) | chance_shapes(5),
+            "sn": {"worth": (NEWS,), "doubt": (NEWS, NEWS)},
+        }
+    else:
+        parts = {
+            "encoder": encoder_shapes((4, 3), 2),
+            "en": shapes(EN_LOCAL, 2 + EN_LINK, 2, True, 4, 5),
+            "sn": sn_shapes(4 + SN_OTHERS, 4, 3, 18),
+        }
+    random = np.random.default_rng(0)
+    return {
+        f"{part}/{name}": random.normal(size=(1, *shape)).astype(np.float32)
+        for part, named in parts.items()
+        for name, shape in named.items()
+    }
+
+
+def controller(told: dict[str, Any], arrays: dict[str, Any], seal: bool = True) -> dict[str, bytes]:
+    """The files of a controller's folder."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **(sealed_arrays(arrays) if seal else arrays))
+    record = sealed_record(told) if seal else told
+    return {
+        "trained/training.json": json.dumps(record).encode(),
+        "trained/agents.npz": buffer.getvalue(),
+    }
+
+
+# A graph in ONNX's protocol buffers, written by hand: y = x, [n, 16] to [n, 16].
+_TENSOR = b"\x0a\x0d\x08\x01\x12\x09\x0a\x03\x12\x01n\x0a\x02\x08\x10"
+_INPUT = b"\x0a\x01x\x12" + bytes([len(_TENSOR)]) + _TENSOR
+_OUTPUT = b"\x0a\x01y\x12" + bytes([len(_TENSOR)]) + _TENSOR
+_NODE = b"\x0a\x01x\x12\x01y\x22\x08Identity"
+_GRAPH = b"".join(
+    tag + bytes([len(part)]) + part
+    for tag, part in ((b"\x0a", _NODE), (b"\x12", b"g"), (b"\x5a", _INPUT), (b"\x62", _OUTPUT))
+)
+ONNX = b"\x08\x08\x3a" + bytes([len(_GRAPH)]) + _GRAPH + b"\x42\x04\x0a\x00\x10\x0d"
