@@ -10,6 +10,7 @@ import polars
 from cosmo.files import whole_file
 from cosmo.measure import METRICS
 from cosmo.study import markup, tables
+from cosmo.study.gains import claims_beside, gains_table
 from cosmo.study.statistics import smoothed
 from cosmo.study.store import Study
 from cosmo.study.style import METRIC_TITLES, colour
@@ -111,7 +112,7 @@ def _tables_of(
             found.append({"title": title, "header": header, "rows": rows})
     if "cosmo" in methods:
         for metric in ("success_rate", "decision_accuracy"):
-            text = tables.gains_table(summary, "cosmo", metric)
+            text = gains_table(metrics, "cosmo", metric, claims_beside(summary))
             title = f"Relative gain of cosmo in {METRIC_TITLES[metric]}"
             found.append({"title": title, **_parsed(text)})
         title = "Success of cosmo minus the others', on equal workloads (95 % bootstrap interval)"

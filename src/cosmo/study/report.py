@@ -13,7 +13,9 @@ from cosmo.node import Method
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.trained import trained_method
 from cosmo.study import figures, tables
+from cosmo.study.gains import average_gains_table, claims_beside, gains_table, net_utility_table
 from cosmo.study.page import write_page
+from cosmo.study.paper_form import has_the_papers_world, write_paper_form
 from cosmo.study.recording import record
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import Study
@@ -54,6 +56,9 @@ def write_report(study: Study, out: Path) -> Written:
         drawn += _figures(own, own_limits, curves, pictures, suffix)
         metrics = study.metrics.filter(scenario=scenario)
         written += _tables(own, metrics, curves, texts, suffix)
+        if has_the_papers_world(own):
+            more = write_paper_form(study, own, own_limits, out / f"paper{suffix}")
+            drawn, written = drawn + more[0], written + more[1]
     page = out / "report.html"
     write_page(study, summary, limits, _recordings(study), page)
     return Written(page, drawn, written)
@@ -102,9 +107,14 @@ def _tables(
             texts[f"{name}{suffix}.md"] = tables.markdown(header, rows)
             texts[f"{name}{suffix}.tex"] = tables.latex(header, rows, caption, f"tab:{name}")
     if "cosmo" in set(summary["method"]):
+        claims = claims_beside(summary)
         texts[f"gains{suffix}.md"] = "\n\n".join(
-            f"{metric}\n\n{tables.gains_table(summary, 'cosmo', metric)}"
+            f"{metric}\n\n{table(metrics, 'cosmo', metric, claims)}"
             for metric in ("success_rate", "decision_accuracy")
+            for table in (gains_table, average_gains_table)
+        )
+        texts[f"gains{suffix}.md"] += (
+            f"\n\nnet_utility_per_task\n\n{net_utility_table(metrics, 'cosmo', claims)}"
         )
         texts[f"paired{suffix}.md"] = tables.paired_table(metrics, "cosmo", "success_rate")
     if len(curves):
