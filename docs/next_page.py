@@ -66,7 +66,10 @@ def _shown(where: polars.DataFrame, processes: Sequence[str], metrics: Any) -> s
 
 def against_the_best(metrics: polars.DataFrame, papers: polars.DataFrame) -> str:
     """At every point, `cosmo-next` beside the best rival that can be deployed, and `cosmo`."""
-    success = summarise(metrics).filter(metric="success_rate")
+    summary = summarise(metrics)
+    success, net = (
+        summary.filter(metric=metric) for metric in ("success_rate", "net_utility_per_task")
+    )
     rivals = [name for name, kind in METHODS.items() if not kind.privileged]
     points = success.select("arrivals", "rate").unique().sort("arrivals", "rate")
     rows = []
@@ -77,6 +80,10 @@ def against_the_best(metrics: polars.DataFrame, papers: polars.DataFrame) -> str
         pairs = paired(metrics.filter(arrivals=process, rate=rate), OWN, best["method"])
         found = pairs.row(0, named=True)
         cosmo = papers.filter(arrivals=process, rate=rate, method="cosmo", metric="success_rate")
+        worth = net.filter(arrivals=process, rate=rate)
+        own = worth.filter(method=OWN)["mean"][0]
+        most = worth.filter(polars.col("method").is_in(rivals), polars.col("method") != OWN)
+        most_worth = most.sort("mean", descending=True).row(0, named=True)
         rows.append(
             (
                 process,
@@ -85,9 +92,14 @@ def against_the_best(metrics: polars.DataFrame, papers: polars.DataFrame) -> str
                 f"`{best['method']}` {best['mean']:.4f}",
                 "{difference:+.4f} [{low:+.4f}, {high:+.4f}]".format(**found),
                 f"{cosmo['mean'][0]:.3f}",
+                f"{own:.1f}",
+                f"`{most_worth['method']}` {most_worth['mean']:.1f}",
             )
         )
-    header = ("arrivals", "tasks/s", "`cosmo-next`", "best rival", "difference", "`cosmo`")
+    header = (
+        "arrivals", "tasks/s", "`cosmo-next`", "best rival", "difference", "`cosmo`",
+        "net utility", "best rival's",
+    )  # fmt: skip
     return tables.markdown(header, rows)
 
 

@@ -4,9 +4,12 @@
 `cosmo-next` and all baselines, of both engines, and the fit of the embedded channel. A
 measured part of a page stands between `<!-- NAME -->` and `<!-- end -->`.
 
-    python docs/regenerate.py            # measure everything again, then write
-    python docs/regenerate.py engines    # measure only that
-    python docs/regenerate.py --pages    # write from docs/data alone
+    python docs/regenerate.py                     # measure everything again, then write
+    python docs/regenerate.py engines             # measure only that
+    python docs/regenerate.py --pages             # write from docs/data alone
+    python docs/regenerate.py --check             # whether the pages are what docs/data says
+    python docs/regenerate.py --take paper DIR    # take over a study that was carried out in DIR
+    python docs/regenerate.py --replay aov-gap    # play methods again that need no training
 """
 
 import json
@@ -20,9 +23,11 @@ from typing import Any
 
 import next_page
 import numpy as np
+import paper_page
 import polars
+import readings
 
-from cosmo.control import BASELINES, method, simulate
+from cosmo.control import BASELINES, method, simulate, simulate_runs
 from cosmo.errors import InputError
 from cosmo.ns3.calibrate import calibrate
 from cosmo.scenario import load as load_scenario
@@ -31,6 +36,8 @@ from cosmo.study.checks import CURVES_FILE, METRICS_FILE
 from cosmo.study.plan import Plan
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import STUDY
+from cosmo.study.units import at_load
+from cosmo.tables import write_table
 
 DOCS = Path(__file__).parent
 DATA = DOCS / "data"
@@ -45,9 +52,12 @@ STUDIES = {
     ),
     "engines": load_plan("engines"),
     "next": load_plan("next"),
+    "intervals": load_plan("intervals"),
+    "ablation": load_plan("ablation"),
 }
-CALIBRATION = "calibration"
-SHOWN = (*next_page.SHOWN, ("decision_regret", "Decision regret", 3))
+CALIBRATION, READINGS = "calibration", "readings"
+SHOWN = paper_page.SHOWN
+Pages = dict[str, dict[str, str]]  # the parts of every page
 
 
 def measure(name: str, plan: Plan) -> None:
@@ -58,15 +68,53 @@ def measure(name: str, plan: Plan) -> None:
         progress = conduct(plan, folder, LocalExecutor())
         if progress.failed:
             sys.exit(f"{name}: {progress.failed}")
-        (DATA / name).mkdir(parents=True, exist_ok=True)
-        for file in (STUDY, METRICS_FILE, CURVES_FILE):
-            if (folder / file).exists():
-                shutil.copy(folder / file, DATA / name / file)
+        take(name, folder)
+
+
+def take(name: str, folder: Path) -> None:
+    """Keep the small data of a study that was carried out in `folder`."""
+    (DATA / name).mkdir(parents=True, exist_ok=True)
+    for file in (STUDY, METRICS_FILE, CURVES_FILE):
+        if (folder / file).exists():
+            shutil.copy(folder / file, DATA / name / file)
+
+
+def replay(names: list[str]) -> None:
+    """Play methods that need no training again wherever docs/data has them on this engine."""
+    for study in filter(None, map(known, STUDIES)):
+        metrics = study.metrics
+        for scenario, process, rate, name in study.plan.points():
+            if name.partition(":")[0] not in names or scenario.engine != "embedded":
+                continue
+            here = at_load(scenario, process, rate)
+            found = simulate_runs(here, method(name), study.plan.seeds, study.plan.episodes)
+            point = {"scenario": scenario.name, "arrivals": process, "rate": rate, "method": name}
+            rows = polars.DataFrame(
+                [
+                    {**point, "seed": seed, "episode": number, **each}
+                    for seed, run in zip(study.plan.seeds, found, strict=True)
+                    for number, each in enumerate(run.episodes)
+                ]
+            ).fill_nan(None)
+            told = [column for column in rows.columns if column in metrics.columns]
+            keys = [*point, "seed", "episode"]
+            metrics = metrics.update(rows.select(told).cast(metrics.select(told).schema), keys)
+            print(f"{study.folder.name}: {name}, {process}, {rate:g}", flush=True)
+        if not metrics.equals(study.metrics):
+            write_table(study.folder / METRICS_FILE, metrics)
+
+
+def known(name: str) -> Study | None:
+    """A study in docs/data; None, and a word about it, if there is none or it is too old."""
+    try:
+        return load(DATA / name)
+    except InputError as error:
+        print(f"{name}: {error}; what is made of it stays as it is")
+        return None
 
 
 def measure_channel() -> None:
     """Fit the embedded channel to ns-3, as `cosmo calibrate access` does."""
-    print(f"{CALIBRATION} …", flush=True)
     scenario = load_scenario()
     found = calibrate(scenario, scenario.workload.rates_of_interest, seed=1000, episodes=2)
     fields = ("rate_mbps", "overhead_ms", "contention_ms")
@@ -74,37 +122,16 @@ def measure_channel() -> None:
         "access": {name: getattr(found, name) for name in fields},
         "rates": [asdict(fit) for fit in found.fits],
     }
+    _write_told(CALIBRATION, told)
+
+
+def _write_told(name: str, told: Any) -> None:
     text = json.dumps(told, indent=1)
-    (DATA / f"{CALIBRATION}.json").write_text(text + "\n", encoding="utf-8")
+    (DATA / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def all_metrics(summary: polars.DataFrame) -> str:
-    """Success, accuracy, update cost and regret for both arrival processes."""
-    return "\n\n".join(
-        f"#### {title}, {process}\n\n{tables.comparison(summary, process, metric, digits)}"
-        for metric, title, digits in SHOWN
-        for process in ("deterministic", "poisson")
-    )
-
-
-def reward_scale(ours: polars.DataFrame, other: polars.DataFrame) -> str:
-    """`cosmo` with s_r = 10 V and with s_r = V."""
-    rows = []
-    for scale, summary in (("10 V", ours), ("V", other)):
-        points = (
-            other.select("arrivals", "rate").unique(maintain_order=True).sort("arrivals", "rate")
-        )
-        for process, rate in points.iter_rows():
-            here = summary.filter(arrivals=process, rate=rate, method="cosmo")
-            cells = [
-                "{mean:.{digits}f} ± {std:.{digits}f}".format(
-                    digits=digits, **here.filter(metric=metric).row(0, named=True)
-                )
-                for metric, _, digits in SHOWN[:3]
-            ]
-            rows.append((scale, process, f"{rate:g}", *cells))
-    header = ("s_r", "arrivals", "tasks/s", "success rate", "decision accuracy", "update cost")
-    return tables.markdown(header, rows)
+def _read_told(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def differences(metrics: polars.DataFrame) -> polars.DataFrame:
@@ -185,115 +212,137 @@ def calibration(told: dict[str, Any]) -> str:
     return f"{fields}\n\n{tables.markdown(header, rows)}"
 
 
-def made_from(study: Study) -> str:
-    """Versions and machine."""
-    versions = ", ".join(f"{name} {value}" for name, value in study.about["versions"].items())
-    return (
-        f"Measured with cosmo {study.about['version']} ({versions}) on {study.about['machine']};"
-        f" {len(study.plan.seeds)} runs, {study.plan.episodes} evaluation episodes each."
-    )
-
-
-def write(page: str, parts: dict[str, str]) -> None:
-    """Put texts between their marks."""
-    path = DOCS / page
-    text = path.read_text(encoding="utf-8")
-    for name, part in parts.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        if not pattern.search(text):
-            sys.exit(f"{page}: no place for {name}")
-        text = pattern.sub(lambda found: f"{found[1]}\n{part}\n\n{found[2]}", text)  # noqa: B023
-    path.write_text(text, encoding="utf-8")
-
-
-def main() -> None:
-    """Measure, then write the pages."""
-    known = [*STUDIES, CALIBRATION]
-    chosen = [] if "--pages" in sys.argv[1:] else sys.argv[1:] or known
-    for name in chosen:
-        if name not in known:
-            sys.exit(f"{name}: must be one of {', '.join(known)}")
-        if name == CALIBRATION:
-            measure_channel()
-        else:
-            measure(name, STUDIES[name])
-    summaries = {}
-    for name in STUDIES:
-        try:
-            study = load(DATA / name)
-        except InputError as error:  # of an older version
-            print(f"{name}: {error}; what is made of it stays as it is")
-            continue
-        summaries[name] = with_paper(summarise(study.metrics), study.plan)
-    paper, images = load(DATA / "paper"), DOCS / "images"
-    summary, limits = summaries["paper"], bounds(paper.plan)
-    for stem, metric, *_ in (("success", "success_rate"), ("update-cost", "update_cost_rate")):
-        figures.metric_figure(summary, limits, metric, images / stem, formats=("png",))
-    figures.pareto_figure(summary, images / "pareto", formats=("png",))
-    figures.reward_figure(paper.curves, ["cosmo"], images / "reward", formats=("png",))
-    header = ["arrivals", "tasks/s", "method"]
-    processes = ["deterministic", "poisson"]
-    ablation, detailed = (
-        tables.markdown(
-            [*header, *(title for title, _, _ in columns)],
-            tables.ablation_rows(summary, columns, processes),
+def pages(simulated: bool = True) -> Pages:
+    """Every measured part of every page; without `simulated`, those that docs/data alone gives."""
+    studies = {name: known(name) for name in STUDIES}
+    paper, past = studies["paper"], studies["next"]
+    found: Pages = {"ns3.md": {"calibration": calibration(_read_told(CALIBRATION))}}
+    told = _read_told(READINGS)
+    found["reproduction.md"] = {
+        "readings": readings.table(told["capacity"]),
+        "thresholds": readings.thresholds_table(told["thresholds"]),
+    }
+    if paper is not None:
+        found["reproduction.md"] |= paper_page.reproduction(paper)
+        found["reproduction.md"]["readings-gains"] = readings.average_gains(
+            told["whole"], paper_page.summary_of(paper)
         )
-        for columns in (tables.ABLATION, tables.ABLATION_DETAILED)
-    )
-    write(
-        "reproduction.md",
-        {
-            "made-from": made_from(paper),
-            "paper-against-ours": tables.paper_against_ours(summary),
-            "ablation": f"{ablation}\n\n{detailed}",
-            "gains": "\n\n".join(
-                f"{title}:\n\n{tables.gains_table(summary, 'cosmo', metric)}"
-                for title, metric in (
-                    ("Success rate", "success_rate"),
-                    ("Decision accuracy", "decision_accuracy"),
-                )
-            ),
-            "t90": tables.stabilisation_table(paper.curves),
-            "all-loads": all_metrics(summary),
-        },
-    )
-    # The same methods, with ten runs, are part of the study of cosmo-next.
-    past = load(DATA / "next")
+        scale = studies["reward-scale-1"]
+        if scale is not None:
+            both = paper_page.summary_of(paper), paper_page.summary_of(scale)
+            found["reproduction.md"]["reward-scale"] = paper_page.reward_scale(*both)
+        found["ablation.md"] = paper_page.ablation(paper, studies["ablation"])
+    if studies["intervals"] is not None:
+        found["intervals.md"] = paper_page.intervals(studies["intervals"])
+    if past is not None and paper is not None:
+        # The same methods, with ten runs, are part of the study of cosmo-next.
+        rivals = _rivals(past)
+        found["baselines.md"] = {
+            "paper": paper_page.all_metrics(rivals.filter(_usual(), scenario="paper")),
+            "shared-sn": paper_page.all_metrics(rivals.filter(scenario="shared-sn")),
+        }
+        found["next.md"] = next_page.page(past, paper_page.summary_of(paper))
+    engines = studies["engines"]
+    if engines is not None:
+        both_engines = summarise(engines.metrics)
+        shown = (f"#### {each}\n\n{tables.engines(both_engines, each)}" for each in paper_page.BOTH)
+        found["ns3.md"] |= {"engines": "\n\n".join(shown), "transfer": transfer(both_engines)}
+        if simulated:
+            found["ns3.md"]["explained"] = explained(engines.metrics)
+    return found
+
+
+def _rivals(past: Study) -> polars.DataFrame:
     plain = past.metrics.filter(
         polars.col("sweep").is_null(), polars.col("method").is_in(BASELINES)
     )
-    rivals = with_paper(summarise(plain), past.plan)
-    usual = polars.col("rate").is_in(load_scenario().workload.rates_of_interest) & polars.col(
-        "arrivals"
-    ).is_in(processes)
-    write("learning.md", {"reward-scale": reward_scale(summary, summaries["reward-scale-1"])})
-    write(
-        "baselines.md",
-        {
-            "paper": all_metrics(rivals.filter(usual, scenario="paper")),
-            "shared-sn": all_metrics(rivals.filter(scenario="shared-sn")),
-        },
-    )
-    write(
-        "ns3.md",
-        {"calibration": calibration(json.loads((DATA / f"{CALIBRATION}.json").read_text()))},
-    )
-    if "engines" in summaries:
-        both = summaries["engines"]
-        shown = (f"#### {each}\n\n{tables.engines(both, each)}" for each in processes)
-        parts = {"engines": "\n\n".join(shown), "transfer": transfer(both)}
-        write("ns3.md", parts | {"explained": explained(load(DATA / "engines").metrics)})
-    write("next.md", next_page.page(past, summaries["paper"]))
-    points = next_page.trade_points(past.metrics)
-    next_page.trade_figure(points, images / "next-trade.png")
-    shared = rivals.filter(scenario="shared-sn")
-    figures.metric_figure(
-        shared,
-        bounds(past.plan).filter(scenario="shared-sn"),
-        "success_rate",
-        images / "shared-sn",
-        formats=("png",),
-    )
+    return with_paper(summarise(plain), past.plan)
+
+
+def _usual() -> polars.Expr:
+    rates = load_scenario().workload.rates_of_interest
+    return polars.col("rate").is_in(rates) & polars.col("arrivals").is_in(paper_page.BOTH)
+
+
+def images() -> None:
+    """Every figure of the docs."""
+    folder, paper, past = DOCS / "images", known("paper"), known("next")
+    if paper is not None:
+        summary, limits = paper_page.summary_of(paper), bounds(paper.plan)
+        for stem, metric in (("success", "success_rate"), ("update-cost", "update_cost_rate")):
+            figures.metric_figure(summary, limits, metric, folder / stem, formats=("png",))
+        figures.pareto_figure(summary, folder / "pareto", formats=("png",))
+        figures.reward_figure(paper.curves, ["cosmo"], folder / "reward", formats=("png",))
+    if past is not None:
+        next_page.trade_figure(next_page.trade_points(past.metrics), folder / "next-trade.png")
+        shared = bounds(past.plan).filter(scenario="shared-sn")
+        own, path = _rivals(past).filter(scenario="shared-sn"), folder / "shared-sn"
+        figures.metric_figure(own, shared, "success_rate", path, formats=("png",))
+
+
+def written(text: str, parts: dict[str, str]) -> tuple[str, list[str]]:
+    """A page with its parts between their marks, and the names of those without a place."""
+    missing = []
+    for name, part in parts.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        if not pattern.search(text):
+            missing.append(name)
+        text = pattern.sub(lambda found: f"{found[1]}\n{part}\n\n{found[2]}", text)  # noqa: B023
+    return text, missing
+
+
+def differing() -> list[str]:
+    """What is on a page and is not what docs/data says, or has no place there: page and part."""
+    found = []
+    for page, parts in pages(simulated=False).items():
+        text = (DOCS / page).read_text(encoding="utf-8")
+        for name, part in parts.items():
+            new, missing = written(text, {name: part})
+            found += [f"{page}: {name}"] if missing or new != text else []
+    return found
+
+
+def main() -> None:
+    """Measure, then write the pages; or check them."""
+    arguments = sys.argv[1:]
+    if "--check" in arguments:
+        wrong = differing()
+        sys.exit("not what docs/data says: " + "; ".join(wrong) if wrong else 0)
+    chosen = arguments or [*STUDIES, CALIBRATION, READINGS]
+    match chosen:
+        case ["--pages"]:
+            pass
+        case ["--take", name, folder] if name in STUDIES:
+            take(name, Path(folder))
+        case ["--replay", *names] if names:
+            replay(names)
+        case _:
+            _measure_all(chosen)
+    for page, parts in pages().items():
+        text, missing = written((DOCS / page).read_text(encoding="utf-8"), parts)
+        if missing:
+            sys.exit(f"{page}: no place for {', '.join(missing)}")
+        (DOCS / page).write_text(text, encoding="utf-8")
+    images()
+
+
+def _measure_all(chosen: list[str]) -> None:
+    for name in chosen:
+        if name in STUDIES:
+            measure(name, STUDIES[name])
+        elif name == CALIBRATION:
+            print(f"{name} …", flush=True)
+            measure_channel()
+        elif name == READINGS:
+            print(f"{name} …", flush=True)
+            measured = {
+                "capacity": (capacity := readings.measured()),
+                "whole": readings.measured_whole(capacity),
+                "thresholds": readings.measured_thresholds(),
+            }
+            _write_told(READINGS, measured)
+        else:
+            sys.exit(f"{name}: must be one of {', '.join([*STUDIES, CALIBRATION, READINGS])}")
 
 
 if __name__ == "__main__":

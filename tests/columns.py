@@ -22,6 +22,7 @@ METRIC_NAMES = [
     "accepted_success_rate",
     "route_accuracy",
     "episode_update_cost",
+    "update_decisions",
     "utility_per_task",
     "delay_ms_mean",
     "delay_ms_p95",

@@ -22,9 +22,10 @@ methods = ["all-local", "aov-gap"]
 
 def test_run_status_report(cosmo, tmp_path):
     plan, out = tmp_path / "plan.toml", tmp_path / "out"
-    plan.write_text(PLAN)
-    code, stdout, err = cosmo("study", "run", plan, "--out", out)
+    plan.write_text(PLAN.replace("[0, 1]", "[7]"))
+    code, stdout, err = cosmo("study", "run", plan, "--out", out, "--runs", "2")
     assert code == 0, err
+    assert set(polars.read_parquet(out / "metrics.parquet")["seed"]) == {0, 1}
     assert "aov-gap" in stdout
     assert re.search(r">\s+all-local", stdout)  # the focus: the first, as none learns
     assert "all-local is 2nd of the two: aov-gap succeeds in" in stdout
@@ -41,7 +42,8 @@ def test_run_status_report(cosmo, tmp_path):
     code, stdout, _ = cosmo("study", "status", out)
     assert "2 of 2 units finished, 100% of the work" in stdout
     before = (out / "metrics.parquet").read_bytes()
-    assert cosmo("study", "run", plan, "--out", out)[0] == 0  # nothing left to do
+    again = cosmo("study", "run", plan, "--out", out, "--runs", "2")
+    assert again[0] == 0  # nothing left to do
     assert (out / "metrics.parquet").read_bytes() == before
     code, _, err = cosmo("report", out)
     assert code == 0
@@ -107,8 +109,10 @@ def test_list_and_show(cosmo, tmp_path):
     assert code == 0
     assert [row["plan"] for row in json.loads(stdout)] == [
         "paper",
+        "ablation",
         "baselines",
         "engines",
+        "intervals",
         "next",
         "paper-quick",
     ]
@@ -126,6 +130,7 @@ def test_list_and_show(cosmo, tmp_path):
         (["nothing"], "plan = 'nothing': no such preset or file"),
         (["baselines", "--set", "episodes=0"], "episodes = 0: must be"),
         (["baselines", "--workers", "0"], "--workers = 0: must be 1 or greater"),
+        (["baselines", "--runs", "0"], "--runs = 0: must be 1 or greater"),
         (["baselines", "--executor", "slurm"], "--executor = 'slurm': must be local or ray"),
         (["baselines", "--address", "x:1"], "--address: only with --executor ray"),
         (["baselines", "--engine", "omnet"], "engines.0 = 'omnet': must be 'embedded' or 'ns3'"),

@@ -267,6 +267,41 @@ def test_beta_scales_utilities_but_not_the_cost_of_updates():
     )
 
 
+def test_inside_an_interval_a_utility_is_discounted_to_the_start_by_its_tasks_own_time():
+    """R33, by hand from the decision times alone; a constant is then worth the same everywhere."""
+    settings = "sn.discount_within_interval=true", "sn.utility_shift=7.0"
+    trainer, rollout = _episode(short_runs(0, rate=250), short_config(3, *settings))
+    outcome, done = rollout.worlds.outcome(0), rollout.intervals
+    count = int(done.count[0])
+    starts = done.start_ms[0, :count]
+    which = np.searchsorted(starts, outcome.decided_ms, side="right") - 1
+    elapsed_ms = outcome.decided_ms - starts[which]
+    assert elapsed_ms.max() > 100.0
+    worth = 0.99 ** (elapsed_ms / 20.0)
+    gained = task_utility(trainer.runs[0].scenario, outcome) + 7.0
+    sums = np.bincount(which, weights=gained * worth, minlength=count)
+    sent = done.action[0, :count] < 9
+    np.testing.assert_allclose(done.reward[0, :count], sums - 4.0 * sent, atol=1e-6)
+    # Discounted on from interval to interval, it does not matter where these begin and end.
+    between = 0.99 ** (starts / 20.0)
+    whole = float((gained * 0.99 ** (outcome.decided_ms / 20.0)).sum())
+    assert float((between * sums).sum()) == pytest.approx(whole, rel=1e-9)
+
+
+def test_a_shift_of_utility_reaches_the_sn_and_not_the_en():
+    trainer, plain = _episode(short_runs(0), short_config())
+    moved, shifted = _episode(short_runs(0), short_config(3, "sn.utility_shift=-50.0"))
+    count = int(plain.intervals.count[0])
+    tasks = len(plain.worlds.outcome(0).tasks)
+    number = np.bincount(plain.notes.interval[0, :tasks], minlength=count)
+    np.testing.assert_allclose(
+        shifted.intervals.reward[0, :count],
+        plain.intervals.reward[0, :count] - 50.0 * number,
+        atol=1e-6,
+    )
+    np.testing.assert_array_equal(trainer.en.replay._rows, moved.en.replay._rows)
+
+
 def test_intervals_are_written_in_order_and_only_when_their_tasks_are_final():
     intervals = Intervals(1, 100.0, short_config())
     run, open_, over = np.array([0, 0]), np.array([False]), np.array([True])

@@ -5,12 +5,14 @@ from small import small_plan
 
 from cosmo import InputError
 from cosmo.study import load_plan, plan_checked, plan_names, reported
+from cosmo.study.plan_files import plan_from
 from cosmo.study.units import PlayUnit, TrainUnit
 from cosmo.study.work import units_of
 
 
 def test_presets():
-    assert plan_names() == ["paper", "baselines", "crowd", "engines", "next", "paper-quick"]
+    others = ["ablation", "baselines", "crowd", "engines", "intervals", "next", "paper-quick"]
+    assert plan_names() == ["paper", *others]
     paper = load_plan("paper")
     points = {(arrivals, rate, name) for _, arrivals, rate, name in paper.points()}
     cosmo = {point for point in points if point[2] == "cosmo"}
@@ -36,6 +38,20 @@ def test_every_point_is_in_exactly_one_unit():
     assert set(found) == {(a, r, m) for _, a, r, m in plan.points()}
     names = [unit.name for unit in units_of(plan)]
     assert len(names) == len(set(names))
+
+
+def test_a_field_of_training_that_came_later_renames_nothing_at_its_default():
+    """What was finished before there was a choice is finished still."""
+    plain, shifted = (
+        units_of(small_plan(("cosmo",), training={"settings": settings}))[0]
+        for settings in ([], ["sn.utility_shift=1.0"])
+    )
+    assert "utility_shift" not in plain._content()["training"]["sn"]
+    assert shifted._content()["training"]["sn"]["utility_shift"] == 1.0
+    assert plain.name != shifted.name
+    plan = small_plan(("cosmo",))
+    kept = plan_from(plan.model_dump(mode="json"), plan.resolved())
+    assert kept.config("cosmo").sn.utility_shift == 0.0
 
 
 def _engines(unit):

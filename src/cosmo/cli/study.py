@@ -87,6 +87,9 @@ def run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Set a field of the plan. Repeatable.")
     ] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="So many runs, with seeds from 0 on, instead of the plan's.")
+    ] = None,
     engine: EngineOption = None,
     workers: WorkersOption = None,
     executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
@@ -109,6 +112,10 @@ def run(
     from cosmo.study.method_files import runs_code
 
     chosen = [] if engine is None else [toml.text({"engines": [engine]})]
+    if runs is not None:
+        if runs < 1:
+            raise InputError(f"--runs = {runs}: must be 1 or greater")
+        chosen.append(toml.text({"seeds": list(range(runs))}))
     plan = load_plan(plan_name, [*(settings or []), *chosen], "run" if trust else "refuse")
     right = conducted(plan, out, chosen_executor(executor, workers, address))
     if (out / METRICS_FILE).exists():

@@ -91,11 +91,23 @@ class SnConfig(Part):
     utility_weight: Positive  # β_SN
     stale_loss_weight: NotNegative
     reward_scale: Positive  # s_r, in units of the task value V
+    # These two came later: by default they are what they were before there was a choice.
+    utility_shift: Finite = 0.0  # added to every task's utility in the SN's reward (R33's test)
+    discount_within_interval: bool = False  # R33
 
     @property
     def actions(self) -> int:
         """Send × intervals, then, if it may skip, no-send × intervals."""
         return len(self.intervals_ms) * (2 if self.may_skip else 1)
+
+    @property
+    def discount_per_ms(self) -> float:
+        """What 1 ms inside an interval takes from a task's utility (R33); 1 by the paper's letter.
+
+        Between intervals the discount counts time in units of the shortest one; so does this.
+        """
+        per_ms: float = self.discount ** (1.0 / min(self.intervals_ms))
+        return per_ms if self.discount_within_interval else 1.0
 
 
 class TrainingConfig(Part):

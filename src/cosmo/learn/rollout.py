@@ -56,6 +56,7 @@ class Rollout:
         self.notes = Notes(
             rows=np.zeros((runs, most, width), np.float32),
             interval=np.zeros((runs, most), np.int64),
+            worth=np.ones((runs, most)),
             decisions=self.intervals.count,
             seen=self.intervals.seen,
             before=self.intervals.before,
@@ -116,8 +117,9 @@ class Rollout:
         rows[:, told + en_agent.UTILITY] = gained / self._scenario.utility.value
         rows[:, told + en_agent.FAILED] = outcome == FP
         replay.write(place[0], rows)
-        weight = self._config.sn.utility_weight
-        self.intervals.settle(place[0], self.notes.interval[place], weight * gained)
+        sn = self._config.sn
+        reward = sn.utility_weight * (gained + sn.utility_shift) * self.notes.worth[place]
+        self.intervals.settle(place[0], self.notes.interval[place], reward)
         np.add.at(self.utility, place[0], gained)
 
     def _write_intervals(self, episode: int, replay: Replay) -> None:
@@ -175,6 +177,7 @@ def _sizes(scenario: Scenario, config: TrainingConfig, remotes: int, window_ms: 
         actions=sn.actions,
         stale_loss_weight=float(sn.stale_loss_weight * weights.value),
         price=float(weights.update_weight * weights.update_cost_per_dimension * config.dimensions),
+        discount_per_ms=sn.discount_per_ms,
         window_ms=window_ms,
     )
 

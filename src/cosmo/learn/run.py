@@ -32,7 +32,7 @@ class Config(Protocol):
         """How long it is: episodes, or rounds of many worlds."""
         ...
 
-    def model_dump(self, *, mode: str = "python") -> dict[str, Any]:
+    def model_dump(self, *, mode: str = "python", exclude_defaults: bool = False) -> dict[str, Any]:
         """As plain data."""
         ...
 

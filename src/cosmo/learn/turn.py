@@ -44,6 +44,7 @@ class Sizes(NamedTuple):
     actions: int
     stale_loss_weight: float  # in units of utility
     price: float  # of sending a status, in units of utility
+    discount_per_ms: float  # inside an interval (R33)
     window_ms: float
 
 
@@ -86,6 +87,7 @@ class Notes(NamedTuple):
 
     rows: Floats  # [run, task, column] EN transitions that wait for their outcome
     interval: Ints  # [run, task] the SN interval that the task was decided in
+    worth: Doubles  # [run, task] of a unit of its utility, at that interval's start (R33)
     decisions: Ints  # [run] of the SN so far, and of each:
     seen: Floats
     before: Floats  # the hidden state
@@ -230,9 +232,12 @@ def _dispatch(sizes, scales, networks, turn, chance, notes, n):
     # one the EN decides before the SN does.
     interval = notes.decisions[run] - 1
     following = notes.start_ms[run, interval] + notes.length_ms[run, interval]
+    begun = notes.start_ms[run, interval]
     if task.time_ms >= following and following < sizes.window_ms:
-        interval += 1
+        interval, begun = interval + 1, following
+    worth = sizes.discount_per_ms ** (task.time_ms - begun)
     notes.interval[run, task.task] = interval
+    notes.worth[run, task.task] = worth
     notes.pending[run, interval] += 1
 
     if sizes.stale_loss_weight > 0.0:
@@ -245,7 +250,7 @@ def _dispatch(sizes, scales, networks, turn, chance, notes, n):
         loss = _value(scores, fresh, routes, sizes.gate_first) - _value(
             scores, greedy, routes, sizes.gate_first
         )
-        notes.reward[run, interval] -= sizes.stale_loss_weight * loss
+        notes.reward[run, interval] -= sizes.stale_loss_weight * loss * worth
 
 
 @compiled

@@ -21,6 +21,7 @@ METRICS = {
     "route_accuracy": "took a feasible route if there was one",
     "episode_update_cost": "status cost units in the episode",
     "status_bytes_rate": "bytes of status per second",
+    "update_decisions": "decisions whether to send, in the episode",
     "utility_per_task": "mean utility, updates not deducted",
     "net_utility_per_task": "mean utility less the cost of updates: the paper's objective",
     "decision_regret": "a fresh status would have changed",
@@ -78,6 +79,7 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
         "route_accuracy": float(took_feasible.mean()) if len(took_feasible) else math.nan,
         "episode_update_cost": cost,
         "status_bytes_rate": _ratio(outcome.status_bytes, seconds),
+        "update_decisions": float(outcome.update_decisions),
         "utility_per_task": _ratio(utilities[measured].sum(), len(labels)),
         # R32, of the whole episode, as its updates are.
         "net_utility_per_task": _ratio(

@@ -59,16 +59,6 @@ METHODS: dict[str, type[Method]] = {
 # Methods that are made of a file of others' agents: onnx:policy.onnx, sb3:model.zip.
 FROM_FILES: dict[str, type[Method]] = {"onnx": Onnx, "sb3": Sb3}
 
-# The paper's own opponents, in its order.
-PAPER_BASELINES = (
-    "all-local",
-    "all-offload",
-    "local-until-full",
-    "aoi-threshold",
-    "aov-gap",
-    "aoci-online",
-)
-
 _PERIODIC = re.compile(r"periodic-(\d+(?:\.\d+)?)")  # periodic-37 is periodic:interval_ms=37
 
 

@@ -73,7 +73,7 @@ class AovGap(_OnRawState):
 
     def __init__(
         self,
-        threshold: Positive = 0.05,
+        threshold: Positive = 0.048,
         check_ms: Positive = 1.0,
         timeout_ms: Positive = 50.0,
     ) -> None:

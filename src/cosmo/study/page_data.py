@@ -7,6 +7,7 @@ import polars
 
 from cosmo.measure import METRICS
 from cosmo.study import markup, tables
+from cosmo.study.gains import claims_beside, gains_table
 from cosmo.study.statistics import paired, smoothed
 from cosmo.study.store import Study
 from cosmo.study.style import METRIC_TITLES, looks
@@ -129,7 +130,7 @@ def _tables(
                 text = tables.paired_table(metrics, focus, metric)
                 found.append({"title": title, **_parsed(text)})
         for metric in ("success_rate", "decision_accuracy"):
-            text = tables.gains_table(own, focus, metric)
+            text = gains_table(metrics, focus, metric, claims_beside(own))
             title = f"Relative gain of {focus} in {METRIC_TITLES[metric]}"
             found.append({"title": title, **_parsed(text)})
     for metric, digits in (("success_rate", 3), ("net_utility_per_task", 1)):

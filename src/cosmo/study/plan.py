@@ -175,7 +175,9 @@ class Plan(_Part):
                 for source in dict.fromkeys([*self.sources, *trained_on])
             },
             "training": {
-                name: self.config(name).model_dump(mode="json") for name in self.trainings()
+                # Fields that came later are left out at their defaults: an older study is the same.
+                name: self.config(name).model_dump(mode="json", exclude_defaults=True)
+                for name in self.trainings()
             },
             "traces": {
                 scenario.name: {

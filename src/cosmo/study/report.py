@@ -7,7 +7,9 @@ import polars
 
 from cosmo.files import file_name, made_folder, whole_file
 from cosmo.study import figures, tables
+from cosmo.study.gains import average_gains_table, claims_beside, gains_table, net_utility_table
 from cosmo.study.page import write_page
+from cosmo.study.paper_form import has_the_papers_world, write_paper_form
 from cosmo.study.recorded import recordings
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import Study
@@ -48,6 +50,9 @@ def write_report(study: Study, out: Path, trust: bool = False) -> Written:
         suffix = "" if summary["scenario"].n_unique() == 1 else f"-{file_name(scenario)}"
         drawn += _figures(study, own, own_limits, pictures, suffix)
         written += _tables(study, own, texts, suffix)
+        if has_the_papers_world(own):
+            more = write_paper_form(study, own, own_limits, out / f"paper{suffix}")
+            drawn, written = drawn + more[0], written + more[1]
     page = out / "report.html"
     write_page(study, summary, limits, recordings(study, trust), page)
     return Written(page, drawn, written)
@@ -101,10 +106,15 @@ def _tables(study: Study, summary: polars.DataFrame, folder: Path, suffix: str) 
             texts[f"{name}{suffix}.md"] = tables.markdown(header, rows)
             texts[f"{name}{suffix}.tex"] = tables.latex(header, rows, caption, f"tab:{name}")
     if told is not None:
+        claims = claims_beside(summary)
         texts[f"gains{suffix}.md"] = "\n\n".join(
-            f"{metric}\n\n{tables.gains_table(summary, focus, metric)}"
+            f"{metric}\n\n{table(metrics, focus, metric, claims)}"
             for metric in ("success_rate", "decision_accuracy")
+            for table in (gains_table, average_gains_table)
         )
+        if "net_utility_per_task" in metrics.columns:
+            net = net_utility_table(metrics, focus, claims)
+            texts[f"gains{suffix}.md"] += f"\n\nnet_utility_per_task\n\n{net}"
         texts[f"paired{suffix}.md"] = "\n\n".join(
             f"{metric}\n\n{tables.paired_table(metrics, focus, metric)}"
             for metric in ("success_rate", "net_utility_per_task")

@@ -193,11 +193,7 @@ def gains(
     Columns: scenario, arrivals, rate, value, competitor, best, gain = value / best − 1. Competitors
     are deployable methods that are not trained, or those in `among`.
     """
-    rivals = among or [
-        name
-        for name in summary["method"].unique(maintain_order=True)
-        if name != method and not (name in METHODS and _not_a_rival(name))
-    ]
+    rivals = among or rivals_of(summary, method)
     here = summary.filter(metric=metric)
     rows = []
     for key, group in here.group_by(["scenario", "arrivals", "rate"], maintain_order=True):
@@ -216,8 +212,15 @@ def gains(
     return polars.DataFrame(rows, schema=schema, orient="row")
 
 
+def rivals_of(table: polars.DataFrame, method: str) -> list[str]:
+    """The other methods of a table that can be deployed and were not trained."""
+    others = [name for name in table["method"].unique(maintain_order=True) if name != method]
+    return [name for name in others if not _not_a_rival(name)]
+
+
 def _not_a_rival(name: str) -> bool:
-    return METHODS[name].privileged or name in LEARNED
+    family = name.partition("/")[0]  # a training's own name begins with its method's
+    return family in LEARNED or (name in METHODS and METHODS[name].privileged)
 
 
 def smoothed(rewards: Sequence[float], window: int = 5) -> list[float]:

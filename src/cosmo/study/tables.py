@@ -7,9 +7,8 @@ import polars
 
 from cosmo.measure import told
 from cosmo.policy.learned_methods import LEARNED
-from cosmo.policy.registry import PAPER_BASELINES
 from cosmo.study.markup import in_cell, in_tex
-from cosmo.study.statistics import gains, paired, stabilisation
+from cosmo.study.statistics import paired, stabilisation
 from cosmo.study.verdict import Verdict
 
 # The paper's table gate_ablation and its detailed one, (title, metric, digits).
@@ -166,12 +165,6 @@ def comparison(summary: polars.DataFrame, process: str, metric: str, digits: int
     return markdown(("method", *(f"{rate:g}" for rate in rates)), rows)
 
 
-def _rival(name: str | None, best: float | None, gain: float | None) -> tuple[str, str]:
-    if name is None or best is None:
-        return "–", "–"
-    return f"{name} {best:.3f}", "–" if gain is None else f"{gain:+.1%}"
-
-
 def paired_table(metrics: polars.DataFrame, method: str, metric: str) -> str:
     """`method` minus every other on equal workloads, with bootstrap intervals; a column a load."""
     others = [name for name in metrics["method"].unique(maintain_order=True) if name != method]
@@ -227,27 +220,6 @@ def standings_rows(found: Verdict) -> list[tuple[str, ...]]:
 
 def _number(value: float, digits: int) -> str:
     return told(value, None, 1, digits)
-
-
-def gains_table(summary: polars.DataFrame, method: str, metric: str) -> str:
-    """Relative gain over the best of the paper's baselines and of all deployable ones."""
-    theirs = gains(summary, method, metric, PAPER_BASELINES).drop("value")
-    everyone = gains(summary, method, metric)
-    keys = ["scenario", "arrivals", "rate"]
-    renamed = {name: f"{name}_all" for name in ("competitor", "best", "gain")}
-    both = everyone.rename(renamed).join(theirs, on=keys, how="left", maintain_order="left")
-    rows = [
-        (
-            row["arrivals"], f"{row['rate']:g}", f"{row['value']:.3f}",
-            *_rival(row["competitor"], row["best"], row["gain"]),
-            *_rival(row["competitor_all"], row["best_all"], row["gain_all"]),
-        )
-        for row in both.iter_rows(named=True)
-    ]  # fmt: skip
-    header = (
-        "arrivals", "tasks/s", method, "best of the paper's", "gain", "best deployable", "gain"
-    )  # fmt: skip
-    return markdown(header, rows)
 
 
 def stabilisation_table(curves: polars.DataFrame) -> str:

@@ -184,7 +184,8 @@ class TrainUnit:
             "seeds": self.seeds,
             "episodes": self.episodes,
             "files": trace_digests(self.played_on),
-            "training": self.config.model_dump(mode="json"),
+            # Fields that came later have defaults; at these, what was finished before still is.
+            "training": self.config.model_dump(mode="json", exclude_defaults=True),
         }
 
     def carry_out(self, folder: Path, report: Report) -> None:

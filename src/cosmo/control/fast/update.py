@@ -35,8 +35,8 @@ def _unconfirmed(memory, turn, row):
 
 
 @compiled
-def _gap(known, memory, turn, row, unsure):
-    """`AovGapUpdater`: the largest normalised gap between the state and what ENs hold."""
+def _gap_to_held(known, turn, row):
+    """The largest normalised gap between the state and what ENs have acknowledged."""
     node = turn.update[row]
     worst = 0.0
     for column in range(turn.told.shape[1]):
@@ -47,23 +47,34 @@ def _gap(known, memory, turn, row, unsure):
             idle = known.sn_idle[node.sn, k]
             held = turn.acknowledged[row, column, k] if source == source else idle
             worst = max(worst, abs(node.sn_state[k] - held) / known.sn_scale[node.sn, k])
-    if unsure:
-        for k in range(RAW):
-            sent = memory.sent[node.world, node.sn, k]
-            worst = max(worst, abs(node.sn_state[k] - sent) / known.sn_scale[node.sn, k])
+    return worst
+
+
+@compiled
+def _gap_to_sent(known, memory, turn, row):
+    """The same to what was last sent."""
+    node = turn.update[row]
+    worst = 0.0
+    for k in range(RAW):
+        sent = memory.sent[node.world, node.sn, k]
+        worst = max(worst, abs(node.sn_state[k] - sent) / known.sn_scale[node.sn, k])
     return worst
 
 
 @compiled
 def _by_content(rules, known, memory, turn, row):
+    """`AovGapUpdater`: an update on its way counts as held, of a lost one nobody knows."""
     node = turn.update[row]
     unsure = _unconfirmed(memory, turn, row)
-    lost = node.time_ms - memory.sent_ms[node.world, node.sn] >= rules.timeout_ms
-    if not unsure or lost:
+    overdue = node.time_ms - memory.sent_ms[node.world, node.sn] >= rules.timeout_ms
+    if not unsure or overdue:
         memory.pending[node.world, node.sn] = False
-    if memory.pending[node.world, node.sn]:
-        return False
-    if not _gap(known, memory, turn, row, unsure) > rules.threshold:
+    gap = 0.0
+    if unsure:
+        gap = _gap_to_sent(known, memory, turn, row)
+    if not memory.pending[node.world, node.sn]:
+        gap = max(gap, _gap_to_held(known, turn, row))
+    if not gap > rules.threshold:
         return False
     memory.pending[node.world, node.sn] = True
     memory.sent_ms[node.world, node.sn] = node.time_ms

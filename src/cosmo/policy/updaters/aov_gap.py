@@ -10,12 +10,12 @@ from cosmo.policy.updaters.periodic import Answer
 class AovGapUpdater(Updater):
     """Checks every `check_ms`; sends when the largest normalised gap exceeds `threshold`.
 
-    The gap is between the SN's state and the one that the EN has acknowledged, component by
-    component on the scales of R18, at the EN where it is largest. While an update is on its way the
-    acknowledged state is known to be out of date, so the next one waits for the acknowledgement;
-    repeating it every check would cost four times what the paper reports. If an update, or its
-    acknowledgement, was lost, nobody knows which of the two states the EN holds: moving away from
-    either is a reason to send.
+    The gap is between the SN's state and the one that an EN holds, component by component on the
+    scales of R18, at the EN where it is largest. While an update is on its way the EN is taken to
+    hold it already: comparing with what is acknowledged would repeat it at every check, waiting for
+    the acknowledgement would cap the cost below the paper's. What is not acknowledged within
+    `timeout_ms` may be lost, and nobody knows which of the two states the EN holds: moving away
+    from either is a reason to send.
     """
 
     def __init__(self, site: Site, threshold: float, check_ms: float, timeout_ms: float) -> None:
@@ -36,8 +36,9 @@ class AovGapUpdater(Updater):
         gap = np.where(nodes.reached, gap, 0.0).max(axis=1)
         unsure = self._pending.unconfirmed(nodes, rows)
         gap_to_sent = (np.abs(own - self._sent[rows]) / scale).max(axis=1)
-        gap = np.where(unsure, np.maximum(gap, gap_to_sent), gap)
-        send = (gap > self.threshold) & self._pending.idle(rows)
+        lost = unsure & self._pending.idle(rows)
+        gap = np.where(lost, np.maximum(gap, gap_to_sent), np.where(unsure, gap_to_sent, gap))
+        send = gap > self.threshold
         self._pending.send(rows[send], nodes.time_ms[send])
         self._sent[rows[send]] = own[send]
         return send, np.full(len(nodes), self.check_ms)

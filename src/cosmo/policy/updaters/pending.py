@@ -10,7 +10,7 @@ Bools = NDArray[np.bool_]
 
 
 class Pending:
-    """One channel for each SN of each world: at most one update is on its way at a time.
+    """One channel for each SN of each world: when it last sent, and whether that has arrived.
 
     With several ENs, an update is acknowledged when all of them have done so. What is not
     acknowledged within `timeout_ms` counts as lost.

@@ -1,0 +1,250 @@
+"""The measured parts of docs/reproduction.md, learning.md, intervals.md and ablation.md."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars
+
+from cosmo.measure.statistics import Sample, welch, welch_power
+from cosmo.scenario import load as load_scenario
+from cosmo.study import Study, tables
+from cosmo.study.gains import average_gains_table, claims_beside, gains_table, net_utility_table
+from cosmo.study.reported import reported
+from cosmo.study.statistics import summarise, with_paper
+
+BOTH = ("deterministic", "poisson")
+SHOWN = (
+    ("success_rate", "Success rate", 3),
+    ("decision_accuracy", "Decision accuracy", 3),
+    ("update_cost_rate", "Update cost (units/s)", 1),
+    ("net_utility_per_task", "Net utility per task", 1),
+    ("decision_regret", "Decision regret", 3),
+)
+PAIR = ("cosmo", "cosmo-flat")
+SIDE_BY_SIDE = ("success_rate", "decision_accuracy", "update_cost_rate", "net_utility_per_task")
+
+
+def summary_of(study: Study) -> polars.DataFrame:
+    """Means and intervals over runs, with the paper's numbers beside them."""
+    return with_paper(summarise(study.metrics), study.plan)
+
+
+def all_metrics(summary: polars.DataFrame) -> str:
+    """Success, accuracy, update cost, net utility and regret for both arrival processes."""
+    return "\n\n".join(
+        f"#### {title}, {process}\n\n{tables.comparison(summary, process, metric, digits)}"
+        for metric, title, digits in SHOWN
+        for process in BOTH
+    )
+
+
+def made_from(study: Study) -> str:
+    """Versions and machine."""
+    versions = ", ".join(f"{name} {value}" for name, value in study.about["versions"].items())
+    return (
+        f"Measured with cosmo {study.about['version']} ({versions}) on {study.about['machine']};"
+        f" {len(study.plan.seeds)} runs, {study.plan.episodes} evaluation episodes each."
+    )
+
+
+def _cell(summary: polars.DataFrame, metric: str, digits: int, **point: object) -> str:
+    """Mean ± standard deviation over runs; – if it was not measured."""
+    row = summary.filter(metric=metric, **point)
+    if not len(row) or row["mean"][0] is None:
+        return "–"
+    spread = "" if row["std"][0] is None else f" ± {row['std'][0]:.{digits}f}"
+    return f"{row['mean'][0]:.{digits}f}{spread}"
+
+
+def reward_scale(ours: polars.DataFrame, other: polars.DataFrame) -> str:
+    """The paper's `cosmo`, ours with s_r = V (its word) and ours with s_r = 10 V, side by side."""
+    rows = []
+    points = other.select("arrivals", "rate").unique().sort("arrivals", "rate").rows()
+    for process, rate in points:
+        place = {"arrivals": process, "rate": rate, "method": "cosmo"}
+        for metric, title, digits in SHOWN:
+            if metric not in SIDE_BY_SIDE:
+                continue
+            paper = ours.filter(metric=metric, **place)["paper"][0]
+            told = "–" if paper is None else f"{paper:.{digits}f}"
+            cells = (_cell(summary, metric, digits, **place) for summary in (other, ours))
+            rows.append((process, f"{rate:g}", title.lower(), told, *cells))
+    header = ("arrivals", "tasks/s", "metric", "paper", "s_r = V", "s_r = 10 V")
+    return tables.markdown(header, rows)
+
+
+def gains(study: Study, focus: str = "cosmo") -> str:
+    """On average and at every load: success and accuracy, and net utility beside them."""
+    claims = claims_beside(summary_of(study))
+    relative = "\n\n".join(
+        f"{title}:\n\n{table(study.metrics, focus, metric, claims)}"
+        for table, which in ((average_gains_table, "on average"), (gains_table, "at each load"))
+        for metric, title in (
+            ("success_rate", f"Success rate, {which}"),
+            ("decision_accuracy", f"Decision accuracy, {which}"),
+        )
+    )
+    net = net_utility_table(study.metrics, focus, claims)
+    return f"{relative}\n\nNet utility per task (R32), differences:\n\n{net}"
+
+
+def first_three(study: Study) -> str:
+    """The paper has three runs; of a study with more, what the first three say by themselves."""
+    seeds = study.plan.seeds[:3]
+    if len(study.plan.seeds) == len(seeds):
+        return "The tables of this page are of three runs, like the paper's."
+    few = replace(study, metrics=study.metrics.filter(polars.col("seed").is_in(seeds)))
+    summary = summary_of(few)
+    averages = "\n\n".join(
+        f"{title}:\n\n{average_gains_table(few.metrics, PAIR[0], metric, claims_beside(summary))}"
+        for metric, title in (
+            ("success_rate", "Success rate, gains on average"),
+            ("decision_accuracy", "Decision accuracy, gains on average"),
+        )
+    )
+    return f"{tables.paper_against_ours(summary)}\n\n{averages}"
+
+
+def reproduction(study: Study) -> dict[str, str]:
+    """Every measured part of reproduction.md that is made of the paper's study."""
+    summary = summary_of(study)
+    header = ["arrivals", "tasks/s", "method"]
+    ablation, detailed = (
+        tables.markdown(
+            [*header, *(title for title, _, _ in columns)],
+            tables.ablation_rows(summary, columns, BOTH),
+        )
+        for columns in (tables.ABLATION, tables.ABLATION_DETAILED)
+    )
+    return {
+        "made-from": made_from(study),
+        "paper-against-ours": tables.paper_against_ours(summary),
+        "ablation": f"{ablation}\n\n{detailed}",
+        "gains": gains(study),
+        "first-three": first_three(study),
+        "t90": tables.stabilisation_table(study.curves),
+        "all-loads": all_metrics(summary),
+    }
+
+
+def intervals(study: Study) -> dict[str, str]:
+    """The parts of intervals.md: every variant at every load that it was trained for."""
+    summary = summarise(study.metrics)
+    window_ms = load_scenario().episode.window_ms
+    rows = []
+    for rate in sorted(summary["rate"].unique()):
+        here = summary.filter(rate=rate, arrivals="poisson")
+        for name in here["method"].unique(maintain_order=True):
+            own = here.filter(method=name)
+            decisions = own.filter(metric="update_decisions")["mean"][0]
+            cells = [_cell(own, "update_decisions", 0), f"{window_ms / (decisions - 1):.0f}"]
+            cells += [
+                _cell(own, metric, digits) for metric, _, digits in SHOWN if metric in SIDE_BY_SIDE
+            ]
+            rows.append((f"{rate:g}", f"`{name}`", *cells))
+    header = (
+        "tasks/s", "method", "SN decisions", "mean interval, ms", "success rate",
+        "decision accuracy", "update cost (units/s)", "net utility per task",
+    )  # fmt: skip
+    return {"made-from": made_from(study), "variants": tables.markdown(header, rows)}
+
+
+def _sample(row: dict[str, float], mean: str, std: str, runs: int) -> Sample:
+    return Sample(row[mean], row[std], runs)
+
+
+def papers_tests(runs: int = 3) -> str:
+    """Welch's test of the paper's own means and deviations, and what its sample could find."""
+    rows = []
+    table = reported().filter(polars.col("metric").is_in(["success_rate", "decision_accuracy"]))
+    for metric in ("success_rate", "decision_accuracy"):
+        for process in BOTH:
+            for rate in (220.0, 320.0):
+                here = table.filter(metric=metric, arrivals=process, rate=rate)
+                one, other = (
+                    _sample(here.filter(method=name).row(0, named=True), "value", "std", runs)
+                    for name in PAIR
+                )
+                rows.append((metric, process, f"{rate:g}", *_tested(one, other)))
+    header = (
+        "metric", "arrivals", "tasks/s", *PAIR, "difference", "Welch's p",
+        "power for this difference",
+    )  # fmt: skip
+    return tables.markdown(header, rows)
+
+
+def _tested(one: Sample, other: Sample) -> tuple[str, ...]:
+    difference = one.mean - other.mean
+    cells = (f"{each.mean:.3f} ± {each.std:.3f}" for each in (one, other))
+    test, power = welch(one, other), welch_power(difference, one, other)
+    return (*cells, f"{difference:+.3f}", f"{test.p:.2g}", f"{power:.2f}")
+
+
+def our_tests(study: Study, pairs: Sequence[tuple[str, str]]) -> str:
+    """Our pairs of variants: Welch's test, and the chance to find a difference of the paper's size.
+
+    The paper's size is that between `cosmo` and `cosmo-flat` at the same load, in success.
+    """
+    summary = summarise(study.metrics).filter(metric="success_rate")
+    rows = []
+    for process in BOTH:
+        for rate in (220.0, 320.0):
+            paper = reported().filter(arrivals=process, rate=rate, metric="success_rate")
+            theirs = [paper.filter(method=name)["value"][0] for name in PAIR]
+            for names in pairs:
+                found = [summary.filter(arrivals=process, rate=rate, method=name) for name in names]
+                if any(not len(each) for each in found):
+                    continue
+                one, other = (
+                    _sample(each.row(0, named=True), "mean", "std", each["runs"][0])
+                    for each in found
+                )
+                power = welch_power(theirs[0] - theirs[1], one, other)
+                rows.append(
+                    (
+                        process,
+                        f"{rate:g}",
+                        f"`{names[0]}` − `{names[1]}`",
+                        *_tested(one, other)[:4],
+                        f"{theirs[0] - theirs[1]:+.3f}",
+                        f"{power:.2f}",
+                    )
+                )
+    header = (
+        "arrivals", "tasks/s", "pair", "first", "second", "difference", "Welch's p",
+        "paper's difference", "power for it",
+    )  # fmt: skip
+    return tables.markdown(header, rows)
+
+
+def ablation(paper: Study, own: Study | None) -> dict[str, str]:
+    """The parts of ablation.md; `own` is the study `ablation`, if it has been carried out."""
+    parts = {"papers-tests": papers_tests(), "our-tests": our_tests(paper, [PAIR])}
+    if own is None:
+        told = "The study `ablation` has not been carried out yet: it trains 200 runs."
+        return parts | {"variants": told, "variant-tests": "Not measured yet."}
+    summary = summarise(own.metrics)
+    net = ("net utility", "net_utility_per_task", 1)
+    columns = (*tables.ABLATION, *tables.ABLATION_DETAILED, net)
+    rows = [
+        (
+            process,
+            f"{rate:g}",
+            f"`{name}`",
+            *(
+                _cell(summary, metric, digits, arrivals=process, rate=rate, method=name)
+                for _, metric, digits in columns
+            ),
+        )
+        for process in BOTH
+        for rate in sorted(summary["rate"].unique())
+        for name in summary["method"].unique(maintain_order=True)
+    ]
+    header = ("arrivals", "tasks/s", "method", *(title for title, _, _ in columns))
+    pairs = [PAIR, *((name, f"{name}/no-auxiliary") for name in PAIR)]
+    pairs += [("cosmo/no-auxiliary", "cosmo-flat/no-auxiliary")]
+    pairs += [("cosmo", "cosmo-flat/boundary-only")]
+    return parts | {
+        "variants": f"{made_from(own)}\n\n{tables.markdown(header, rows)}",
+        "variant-tests": our_tests(own, pairs),
+    }

@@ -1,0 +1,67 @@
+"""The measured parts of the docs are what docs/data says, and name nothing that does not exist."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from cosmo.control import METHODS
+from cosmo.policy.learned_methods import LEARNED
+from cosmo.scenario import load as load_scenario
+from cosmo.scenario import preset_names
+from cosmo.study import load_plan, plan_names
+
+DOCS = Path(__file__).parents[2] / "docs"
+PART = re.compile(r"<!-- ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+NAME = re.compile(r"\| `([^`|]+)` (?=\|)")
+
+
+@pytest.fixture(scope="module")
+def regenerate():
+    sys.path.insert(0, str(DOCS))
+    try:
+        import regenerate
+    finally:
+        sys.path.remove(str(DOCS))
+    return regenerate
+
+
+@pytest.fixture(scope="module")
+def pages(regenerate):
+    return regenerate.pages(simulated=False)
+
+
+def test_pages_are_what_their_data_say(regenerate, pages, monkeypatch):
+    monkeypatch.setattr(regenerate, "pages", lambda simulated: pages)
+    assert regenerate.differing() == []
+
+
+def test_a_number_that_was_touched_is_found(regenerate, pages, monkeypatch):
+    touched = {page: dict(parts) for page, parts in pages.items()}
+    part = touched["reproduction.md"]["paper-against-ours"]
+    touched["reproduction.md"]["paper-against-ours"] = part.replace("0.", "1.", 1)
+    touched["ns3.md"]["nowhere"] = "a part without a place"
+    monkeypatch.setattr(regenerate, "pages", lambda simulated: touched)
+    assert set(regenerate.differing()) == {"reproduction.md: paper-against-ours", "ns3.md: nowhere"}
+
+
+def test_every_part_of_a_page_is_made_by_somebody(pages):
+    """But what needs simulation, or data that this version cannot read."""
+    for path in DOCS.glob("*.md"):
+        here = {name for name, _ in PART.findall(path.read_text())}
+        made = set(pages.get(path.name, {}))
+        assert made <= here
+        assert path.name == "ns3.md" or made == here, path.name
+
+
+def test_tables_name_methods_that_exist():
+    plans = [load_plan(name) for name in plan_names()]
+    known = {*METHODS, *LEARNED, *(name for plan in plans for name in plan.trainings())}
+    worlds = {load_scenario(name).name for name in preset_names()}
+    found = set()
+    for path in DOCS.glob("*.md"):
+        for _, part in PART.findall(path.read_text()):
+            found |= {name.partition(":")[0] for name in NAME.findall(part)}
+    assert "cosmo" in found
+    assert found - worlds <= known
