@@ -107,14 +107,14 @@ def test_changing_rates_are_taken_at_their_best_within_a_task_s_time():
     )  # fmt: skip
     world = from_tasks(scenario, tasks, 0, 0)
     world.rate_factor[:] = 0.5
-    world.rate_factor[0, 0, 0, 101] = 2.0  # up, from 1010 to 1020
-    world.rate_factor[1, 0, 0, 118] = 2.0  # down, from 1180 to 1190
+    world.rate_factor[0, 0, 101] = 2.0  # up, from 1010 to 1020
+    world.rate_factor[1, 0, 118] = 2.0  # down, from 1180 to 1190
     windows = service_windows(scenario, world, np.ones(1, bool))
     # From 1000 on at half the rate: 1025; from 1010 on at twice the rate: 1020.
     assert windows.from_ms == pytest.approx([1020.0], abs=1e-4)
     # By 1200 at half the rate: 7 ms before, at 1193, which is later than any start before 1190.
     assert windows.until_ms == pytest.approx([1193.0], abs=1e-4)
-    world.rate_factor[1, 0, 0, 119:] = 0.05  # 25 ms from 1190 on
+    world.rate_factor[1, 0, 119:] = 0.05  # 25 ms from 1190 on
     windows = service_windows(scenario, world, np.ones(1, bool))
     assert windows.until_ms == pytest.approx([1190.0], abs=1e-4)
 
