@@ -1,0 +1,29 @@
+"""Who is asked at an SN: a method's updater, when to send and what."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import Method, Site, UpdateObservation
+from cosmo.node.guard import ask, checked_numbers, checked_update, made_updater
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class Teller:
+    """Asks one method; a mistake of it is an InputError that names it."""
+
+    def __init__(self, method: Method, site: Site) -> None:
+        self.method = method
+        self._updater = made_updater(method, site)
+
+    def decide(self, seen: UpdateObservation, ens: int) -> tuple[Bools, float, Floats]:
+        """([EN] whether to send, ms until the next decision, the numbers of a status)."""
+        answer = ask(self.method, self._updater.decide, seen)
+        send, interval_ms = checked_update(self.method, answer, 1)
+        whom = np.broadcast_to(np.atleast_2d(send)[0], ens)  # one answer for all, or one each
+        numbers = np.zeros(self.method.carries)
+        if whom.any():
+            told = ask(self.method, self._updater.encode, seen.states)
+            numbers = checked_numbers(self.method, told, 1, self.method.carries)[0]
+        return whom, float(interval_ms[0]), numbers.copy()
