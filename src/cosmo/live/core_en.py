@@ -108,6 +108,10 @@ class EnCore:
         """Tasks that the node still has to do with."""
         return self.station.requests + len(self._away)
 
+    def away(self, sn: int) -> list[Item]:
+        """Tasks that were sent to an SN, and nothing was heard of."""
+        return [item for item in self._away.values() if item.action == sn + 1]
+
     def next_number(self) -> int:
         """A number for a task that has none."""
         self._numbers += 1
@@ -178,6 +182,7 @@ class EnCore:
             self._end(item, Fate.REFUSED, b"")
 
     def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
+        item.started_ms = self._host.now()
         finished = partial(self._finish, slot, item)
         failed = partial(self._fail, slot, item)
         self._work[slot] = self._worker.run(item, finish_ms, finished, failed)

@@ -33,6 +33,7 @@ class Item:
     kind: str = ""
     input: bytes = b""
     arrived_ms: float = math.nan  # when it was accepted at the node that runs it
+    started_ms: float = math.nan  # when a slot began with it
     decided_ms: float = math.nan
     action: int = -1  # what the method chose: 0 local, 1..S offload, S+1 reject
     rerun: bool = False  # its SN vanished, and the EN took it up itself

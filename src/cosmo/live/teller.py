@@ -1,8 +1,11 @@
 """Who is asked at an SN: a method's updater, when to send and what."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.errors import InputError
 from cosmo.node import Method, Site, UpdateObservation
 from cosmo.node.guard import ask, checked_numbers, checked_update, made_updater
 
@@ -27,3 +30,22 @@ class Teller:
             told = ask(self.method, self._updater.encode, seen.states)
             numbers = checked_numbers(self.method, told, 1, self.method.carries)[0]
         return whom, float(interval_ms[0]), numbers.copy()
+
+
+class GuardedTeller(Teller):
+    """The same for a node that must go on: a fault is reported, and nothing is sent for a while."""
+
+    def __init__(self, method: Method, site: Site, pause_ms: float = 100.0) -> None:
+        super().__init__(method, site)
+        self._site, self._pause_ms = site, pause_ms
+        self.faults = 0
+        self.report: Callable[[str], None] = lambda why: None
+
+    def decide(self, seen: UpdateObservation, ens: int) -> tuple[Bools, float, Floats]:
+        """What the updater says, or silence."""
+        try:
+            return super().decide(seen, ens)
+        except InputError as error:
+            self.faults += 1
+            self.report(str(error))
+            return np.zeros(ens, np.bool_), self._pause_ms, np.zeros(self.method.carries)

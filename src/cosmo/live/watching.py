@@ -1,0 +1,164 @@
+"""An EN's view of one SN: the channel, the Watch stream over it, and whether anybody is there."""
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from cosmo.live import wire
+from cosmo.live.peers import channel_of
+
+if TYPE_CHECKING:
+    from cosmo.live.serve_en import EnServer
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
+_SMOOTHING = 0.1  # of round trips
+_QUEUE = 256
+
+
+class Watching:
+    """Keeps the stream open, dates statuses, and says when the SN is silent."""
+
+    def __init__(self, server: "EnServer", sn: int, carries: int) -> None:
+        self._server, self._sn, self._carries = server, sn, carries
+        self.peer = server.config.peers[sn]
+        self._channel = channel_of(server.config, self.peer.address, self.peer.name)
+        self._execute = self._channel.unary_unary(
+            wire.EXECUTE, wire.Task.SerializeToString, wire.Result.FromString
+        )
+        self._watch = self._channel.stream_stream(
+            wire.WATCH, wire.FromEn.SerializeToString, wire.FromSn.FromString
+        )
+        self._metadata = (("cosmo-en", server.config.name),)
+        self._out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
+        self._task: asyncio.Task[None] | None = None
+        self._boot = 0
+        self.round_trip_ms = 0.0
+        self.connected = False
+        server.core.silence(sn, True)  # until there is a welcome
+
+    @property
+    def transit_ms(self) -> float:
+        """How long a small message takes one way, in ms of the node."""
+        return 0.5 * self.round_trip_ms / self._server.host.scale
+
+    def begin(self) -> None:
+        """Connect, and again whenever that ends."""
+        self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    async def execute(self, task: Any, timeout_s: float) -> Any:
+        """Call the SN."""
+        return await self._execute(task, timeout=timeout_s, metadata=self._metadata)
+
+    def send(self, message: Any) -> None:
+        """Over the stream, if there is one."""
+        if self.connected and not self._out.full():
+            self._out.put_nowait(message)
+
+    async def _keep(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            why = await self._stream()
+            if self.connected:
+                pause_s = _FIRST_PAUSE_S
+                self._server.log.warning("sn lost", sn=self.peer.name, why=why)
+            self._lost(why)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
+
+    def _lost(self, why: str) -> None:
+        self.connected = False
+        self._server.core.silence(self._sn, True)
+        if why != "ended":  # an SN that drains ends the stream, and still answers
+            self._server.abandon(self._sn)
+
+    async def _stream(self) -> str:
+        """One stream, from hello to its end; why it ended."""
+        silent_s = self._server.config.behaviour.silent_ms / 1000.0
+        self._out = asyncio.Queue(_QUEUE)
+        call = self._watch(metadata=self._metadata)
+        hello = wire.Hello(
+            boot=self._server.boot,
+            name=self._server.config.name,
+            version=wire.VERSION,
+            carries=self._carries,
+        )
+        writing = asyncio.get_running_loop().create_task(self._write(call, hello))
+        try:
+            while True:
+                async with asyncio.timeout(silent_s):
+                    message = await call.read()
+                if message is grpc.aio.EOF:
+                    code = await call.code()
+                    if code == grpc.StatusCode.OK:
+                        return "ended"
+                    return f"{code.name}: {await call.details()}"
+                self._take(message)
+        except TimeoutError:
+            return f"silent for {1000 * silent_s:g} ms"
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            code = getattr(error, "code", lambda: None)()
+            return code.name if code is not None else str(error)
+        finally:
+            writing.cancel()
+            call.cancel()
+
+    async def _write(self, call: Any, hello: Any) -> None:
+        every_s = self._server.config.behaviour.heartbeat_ms / 1000.0
+        try:
+            await call.write(wire.FromEn(hello=hello))
+            while True:
+                stamp = wire.Heartbeat(stamp=time.monotonic_ns() // 1000)
+                await call.write(wire.FromEn(heartbeat=stamp))
+                due = time.monotonic() + every_s
+                while (left_s := due - time.monotonic()) > 0:
+                    try:
+                        async with asyncio.timeout(left_s):
+                            message = await self._out.get()
+                    except TimeoutError:
+                        break
+                    await call.write(message)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError, grpc.aio.UsageError):
+            return  # who reads will say why
+
+    def _take(self, message: Any) -> None:
+        server, now = self._server, self._server.host.now()
+        if message.HasField("welcome"):
+            welcome = message.welcome
+            again = welcome.boot == self._boot
+            self._boot, self.connected = welcome.boot, True
+            # Also if it is the same process: nobody knows what it did in the meantime.
+            server.core.restarted(self._sn, welcome.work_cycles)
+            server.core.silence(self._sn, False)
+            self._check(welcome)
+            server.log.info("sn connected", sn=self.peer.name, boot=welcome.boot, again=again)
+        elif message.HasField("status"):
+            status = message.status
+            if len(status.numbers) == self._carries:
+                made_ms = now - status.held_us / 1000.0 - self.transit_ms
+                server.core.status(self._sn, status.sequence, made_ms, status.numbers)
+                server.counters.add("statuses_total", sn=self.peer.name)
+        elif message.HasField("heartbeat"):
+            sample_ms = (time.monotonic_ns() // 1000 - message.heartbeat.echo) / 1000.0
+            before = self.round_trip_ms
+            weight = _SMOOTHING if before else 1.0
+            self.round_trip_ms = before + weight * (sample_ms - before)
+
+    def _check(self, welcome: Any) -> None:
+        """Say so if the SN is not what the configuration says."""
+        told = welcome.slots, welcome.cycles_per_ms
+        if told != (self.peer.slots, self.peer.cycles_per_ms):
+            self._server.log.warning(
+                "the sn is not what the configuration says",
+                sn=self.peer.name,
+                slots=welcome.slots,
+                cycles_per_ms=welcome.cycles_per_ms,
+            )
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._channel.close()
