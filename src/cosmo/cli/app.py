@@ -11,6 +11,7 @@ from cosmo.cli import (
     compare,
     evaluate,
     importing,
+    live,
     methods,
     ns3,
     report,
@@ -45,6 +46,7 @@ app.command("import")(importing.import_trace)
 app.command("methods")(methods.methods)
 app.add_typer(study.app, name="study")
 app.add_typer(serve.app, name="serve")
+app.add_typer(live.app, name="live")
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(ns3.app, name="ns3")
 app.add_typer(calibrate.app, name="calibrate")

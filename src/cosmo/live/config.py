@@ -1,4 +1,4 @@
-"""What a daemon is told in its TOML file, validated like a scenario: one line says what is wrong."""
+"""What a daemon is told in its TOML file, validated like a scenario: errors are one line."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -33,8 +33,10 @@ class DecisionLog:
         if self._path is None:
             return
         self._rows.append(
-            (item.generated_ms, item.ue, item.input_bytes, item.cycles, item.deadline_ms)
-            + (item.kind, item.decided_ms, item.action, fate.name, now, int(item.rerun))
+            (
+                *(item.generated_ms, item.ue, item.input_bytes, item.cycles, item.deadline_ms),
+                *(item.kind, item.decided_ms, item.action, fate.name, now, int(item.rerun)),
+            )
         )
         if len(self._rows) >= self._most:
             self.close()

@@ -33,6 +33,8 @@ class Buckets:
 
 def fault_of(task: Any, most_bytes: int, cycles_needed: bool) -> str:
     """What is wrong with a task of the wire, in one line; empty if nothing."""
+    if task is None:
+        return "the message is not a Task"
     if not (math.isfinite(task.cycles) and task.cycles >= 0.0):
         return f"cycles = {task.cycles}: must be a number that is not negative"
     if cycles_needed and task.cycles == 0.0:

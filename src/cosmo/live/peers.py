@@ -63,7 +63,7 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials | None:
 
 def channel_of(config: NodeConfig, address: str, name: str) -> grpc.aio.Channel:
     """To an SN, whose certificate must bear its name."""
-    options = [*CHANNEL_OPTIONS, *sizes(config.limits.input_bytes)]
+    options: list[tuple[str, Any]] = [*CHANNEL_OPTIONS, *sizes(config.limits.input_bytes)]
     if not config.tls.certificate:
         return grpc.aio.insecure_channel(address, options)
     key, certificate, authority = _files(config.tls)

@@ -5,6 +5,7 @@ to a millisecond. How late they were is kept, for who wants to know what the mac
 """
 
 import asyncio
+import contextlib
 import ctypes
 import heapq
 import os
@@ -42,10 +43,8 @@ class _Descriptor:
 
     def clear(self) -> None:
         """Take note that the moment has come."""
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(self.number, 8)
-        except BlockingIOError:
-            pass
 
 
 class Pending:

@@ -121,7 +121,7 @@ class EnServer:
     def handlers(self) -> list[Any]:
         """For a gRPC server."""
         submit = grpc.unary_unary_rpc_method_handler(
-            self.submit, wire.Task.FromString, wire.Outcome.SerializeToString
+            self.submit, wire.reader(wire.Task), wire.Outcome.SerializeToString
         )
         return [grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.En", {"Submit": submit})]
 
@@ -141,7 +141,7 @@ class EnServer:
             self.counters.add("turned_away_total")
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls")
         call = _Call(task.id, now, self._loop.create_future())
-        item = self._item(task, now, context.time_remaining(), call)
+        item = self._item(task, now, call)
         self._calls += 1
         try:
             self.core.arrive(item)
@@ -153,14 +153,12 @@ class EnServer:
         finally:
             self._calls -= 1
 
-    def _item(self, task: Any, now: float, left_s: float | None, call: _Call) -> Item:
-        elapsed_ms, deadline_ms = task.elapsed_us / 1000.0, task.deadline_us / 1000.0
-        if left_s is not None:  # a client that hangs up earlier has no use for a later result
-            deadline_ms = min(deadline_ms, elapsed_ms + left_s * 1000.0 / self.host.scale)
+    def _item(self, task: Any, now: float, call: _Call) -> Item:
+        # Not from gRPC's deadline, which goes by the wall clock; its end cancels the call anyway.
         return Item(
             number=self.core.next_number(),
-            generated_ms=now - elapsed_ms,
-            deadline_ms=deadline_ms,
+            generated_ms=now - task.elapsed_us / 1000.0,
+            deadline_ms=task.deadline_us / 1000.0,
             input_bytes=float(max(len(task.input), 1)),
             cycles=task.cycles or self.estimates.of(task.kind),
             ue=task.ue,

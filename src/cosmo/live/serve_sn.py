@@ -114,10 +114,10 @@ class SnServer:
         """For a gRPC server."""
         calls = {
             "Execute": grpc.unary_unary_rpc_method_handler(
-                self.execute, wire.Task.FromString, wire.Result.SerializeToString
+                self.execute, wire.reader(wire.Task), wire.Result.SerializeToString
             ),
             "Watch": grpc.stream_stream_rpc_method_handler(
-                self.watch, wire.FromEn.FromString, wire.FromSn.SerializeToString
+                self.watch, wire.reader(wire.FromEn), wire.FromSn.SerializeToString
             ),
         }
         return [grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.Sn", calls)]
@@ -185,22 +185,23 @@ class SnServer:
         """One EN's stream, until it ends."""
         await check_caller(context, self.config.tls)
         first = await anext(aiter(requests), None)
-        name = first.hello.name if first is not None and first.HasField("hello") else ""
+        hello = (first or wire.FromEn()).hello  # empty if that was something else
+        name = hello.name
         en = self._ens.get(name)
         if en is None or (self.config.tls.certificate and name not in names_of(context)):
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
         assert en is not None
         carries = 0 if self.core.teller is None else self.core.teller.method.carries
-        if first.hello.version != wire.VERSION or first.hello.carries != carries:
+        if hello.version != wire.VERSION or hello.carries != carries:
             await context.abort(
                 grpc.StatusCode.FAILED_PRECONDITION,
-                f"the EN has version {first.hello.version} and statuses of"
-                f" {first.hello.carries} numbers, this SN {wire.VERSION} and {carries}",
+                f"the EN has version {hello.version} and statuses of"
+                f" {hello.carries} numbers, this SN {wire.VERSION} and {carries}",
             )
         out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
         self._states[en].out = out
         self.core.met(en, True)
-        self.log.info("en connected", en=name, boot=first.hello.boot)
+        self.log.info("en connected", en=name, boot=hello.boot)
         reading = asyncio.get_running_loop().create_task(self._read(en, requests, out))
         try:
             yield wire.FromSn(welcome=self._welcome(carries))
@@ -227,6 +228,8 @@ class SnServer:
     async def _read(self, en: int, requests: AsyncIterator[Any], out: "asyncio.Queue[Any]") -> None:
         try:
             async for message in requests:
+                if message is None:
+                    return  # not of this protocol: hang up
                 if message.HasField("ack"):
                     self.core.acknowledged(en, message.ack.sequence)
                 elif message.HasField("heartbeat") and not out.full():

@@ -7,10 +7,12 @@ protoc's.
 """
 
 import re
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
 
 VERSION = 1
 PACKAGE = "cosmo.live.v1"
@@ -76,11 +78,23 @@ def proto_text() -> str:
 
 
 POOL = descriptor_pool.DescriptorPool()
-POOL.Add(described(proto_text()))  # type: ignore[no-untyped-call]
+POOL.Add(described(proto_text()))
 
 
 def _class(name: str) -> Any:
     return message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.{name}"))
+
+
+def reader(kind: Any) -> Callable[[bytes], Any]:
+    """Reads messages of a kind; None where the bytes are none, so that a call can say so."""
+
+    def read(data: bytes) -> Any:
+        try:
+            return kind.FromString(data)
+        except DecodeError:
+            return None
+
+    return read
 
 
 Task, Outcome, Result = _class("Task"), _class("Outcome"), _class("Result")
