@@ -10,7 +10,8 @@ from cosmo.live.logs import Log
 from cosmo.live.serving import Serving
 
 LIMIT_S = 60.0
-CALM = {"behaviour.guard": False}  # a busy machine must not make an EN shy
+# A busy machine must make nobody shy.
+CALM = {"behaviour.guard": False, "behaviour.silent_ms": 30_000.0}
 
 
 async def until(state, what):

@@ -66,8 +66,9 @@ class VirtualClock:
     def run(self, before: Callable[[int], None] | None = None) -> None:
         """Make every call in order; `before` is told the kind of each."""
         while self._events:
-            self._now, _, event = heapq.heappop(self._events)
+            time, _, event = heapq.heappop(self._events)
             if event.call is not None:
+                self._now = time
                 if before is not None:
                     before(event.kind)
                 event.call()

@@ -1,6 +1,7 @@
 """An EN's view of one SN: the channel, the Watch stream over it, and whether anybody is there."""
 
 import asyncio
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ class Watching:
         self._metadata = (("cosmo-en", server.config.name),)
         self._out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
         self._task: asyncio.Task[None] | None = None
-        self._boot = 0
+        self._boot, self._quiet, self._silent = 0, 0, False
         self.round_trip_ms = 0.0
         self.connected = False
         server.core.silence(sn, True)  # until there is a welcome
@@ -75,52 +76,58 @@ class Watching:
 
     async def _stream(self) -> str:
         """One stream, from hello to its end; why it ended."""
-        silent_s = self._server.config.behaviour.silent_ms / 1000.0
-        self._out = asyncio.Queue(_QUEUE)
+        loop = asyncio.get_running_loop()
+        self._out, self._quiet, self._silent = asyncio.Queue(_QUEUE), 0, False
         call = self._watch(metadata=self._metadata)
+        helpers = [loop.create_task(self._write(call)), loop.create_task(self._tick(call))]
+        try:
+            while (message := await call.read()) is not grpc.aio.EOF:
+                self._quiet = 0
+                self._take(message)
+            code = await call.code()
+            if code == grpc.StatusCode.OK:
+                return "ended"
+            return f"{code.name}: {await call.details()}"
+        except grpc.aio.AioRpcError as error:
+            return f"{error.code().name}: {error.details()}"
+        except asyncio.CancelledError:
+            if not self._silent:
+                raise
+            return f"silent for {self._server.config.behaviour.silent_ms:g} ms"
+        finally:
+            for each in helpers:
+                each.cancel()
+            call.cancel()
+
+    async def _write(self, call: Any) -> None:
         hello = wire.Hello(
             boot=self._server.boot,
             name=self._server.config.name,
             version=wire.VERSION,
             carries=self._carries,
         )
-        writing = asyncio.get_running_loop().create_task(self._write(call, hello))
-        try:
-            while True:
-                async with asyncio.timeout(silent_s):
-                    message = await call.read()
-                if message is grpc.aio.EOF:
-                    code = await call.code()
-                    if code == grpc.StatusCode.OK:
-                        return "ended"
-                    return f"{code.name}: {await call.details()}"
-                self._take(message)
-        except TimeoutError:
-            return f"silent for {1000 * silent_s:g} ms"
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-            code = getattr(error, "code", lambda: None)()
-            return code.name if code is not None else str(error)
-        finally:
-            writing.cancel()
-            call.cancel()
-
-    async def _write(self, call: Any, hello: Any) -> None:
-        every_s = self._server.config.behaviour.heartbeat_ms / 1000.0
-        try:
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
             await call.write(wire.FromEn(hello=hello))
-            while True:
+            while True:  # who reads will say why it ends
+                await call.write(await self._out.get())
+
+    async def _tick(self, call: Any) -> None:
+        """Heartbeats; and an end to the stream if nothing comes back.
+
+        Silence is counted in ticks, not in time: while this process itself is held up there are
+        none, and nobody else is to blame.
+        """
+        while True:
+            behaviour = self._server.config.behaviour
+            if self._quiet * behaviour.heartbeat_ms >= behaviour.silent_ms:
+                self._silent = True
+                call.cancel()
+                return
+            self._quiet += 1
+            if not self._out.full():
                 stamp = wire.Heartbeat(stamp=time.monotonic_ns() // 1000)
-                await call.write(wire.FromEn(heartbeat=stamp))
-                due = time.monotonic() + every_s
-                while (left_s := due - time.monotonic()) > 0:
-                    try:
-                        async with asyncio.timeout(left_s):
-                            message = await self._out.get()
-                    except TimeoutError:
-                        break
-                    await call.write(message)
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError, grpc.aio.UsageError):
-            return  # who reads will say why
+                self._out.put_nowait(wire.FromEn(heartbeat=stamp))
+            await asyncio.sleep(behaviour.heartbeat_ms / 1000.0)
 
     def _take(self, message: Any) -> None:
         server, now = self._server, self._server.host.now()
