@@ -53,7 +53,7 @@ def line_of(
 ) -> tuple[str, ...]:
     """(node, method, tasks/s, in time, in the node, silent SNs, guard, timers) of one node."""
     if not samples:
-        return (address, "does not answer", *["–"] * 6)
+        return (address, "absent", *["–"] * 6)
     tasks = _total(samples, "tasks_total") - _total(before, "tasks_total")
     done = _total(samples, "tasks_total", fate="DONE") - _total(before, "tasks_total", fate="DONE")
     methods = [each.labels["method"] for each in samples if each.name == "method_info"]
