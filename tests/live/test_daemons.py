@@ -13,7 +13,7 @@ import pytest
 from cosmo.live import Client
 from cosmo.live.config import changed_config
 from cosmo.live.items import Fate
-from cosmo.live.processes import nodes
+from cosmo.live.processes import Running, nodes
 from live.nodes import config
 from slow import wait_until
 

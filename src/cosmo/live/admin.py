@@ -93,6 +93,8 @@ class Admin:
         found += [
             ("calls", {}, float(node.under_way)),
             ("guard_ms", {}, node.core.guard_ms()),
+            ("overhead_ms", {"quantile": "0.5"}, node.overhead.quantile(0.5)),
+            ("overhead_ms", {"quantile": "0.99"}, node.overhead.quantile(0.99)),
             ("on_fallback", {}, float(getattr(chooser, "on_fallback", False))),
             ("method_info", {"method": chooser.name}, 1.0),
         ]

@@ -58,7 +58,7 @@ class _Requests:
     def __init__(self, ue: int, scale: float) -> None:
         self._ue, self.scale = ue, scale
         self._numbers = itertools.count()
-        self._one_way_ms = 0.0
+        self.one_way_ms = 0.0
 
     def task(
         self,
@@ -70,7 +70,7 @@ class _Requests:
         residual_ms: float,
     ) -> tuple[Any, float]:
         """The message, and the seconds that a call may take."""
-        there_ms = elapsed_ms + self._one_way_ms / self.scale
+        there_ms = elapsed_ms + self.one_way_ms / self.scale
         task = wire.Task(
             id=next(self._numbers),
             kind=kind,
@@ -88,8 +88,8 @@ class _Requests:
         took_ms = (time.monotonic() - began_s) * 1000.0
         held_ms = outcome.held_us / 1000.0
         one_way = max(took_ms - held_ms * self.scale, 0.0) / 2.0
-        weight = _SMOOTHING if self._one_way_ms else 1.0
-        self._one_way_ms += weight * (one_way - self._one_way_ms)
+        weight = _SMOOTHING if self.one_way_ms else 1.0
+        self.one_way_ms += weight * (one_way - self.one_way_ms)
         return Answer(
             fate=Fate(outcome.fate),
             where=outcome.where,
@@ -127,6 +127,11 @@ class AsyncClient:
         self._submit = self._channel.unary_unary(
             wire.SUBMIT, wire.Task.SerializeToString, wire.Outcome.FromString
         )
+
+    @property
+    def one_way_ms(self) -> float:
+        """How long a task is on its way to the EN, in real ms, as far as is known."""
+        return self._requests.one_way_ms
 
     async def submit(
         self,

@@ -16,6 +16,7 @@ from cosmo.policy.registry import method
 
 # What a running node can take over; all else needs a restart.
 _RELOADABLE = ("method", "behaviour", "limits", "log")
+_SWITCH_S = 5e-4  # gRPC's own thread must not wait for long while this one decides
 
 
 def serve(role: str, source: Path, settings: Iterable[str] = ()) -> None:
@@ -54,6 +55,7 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
     ):
         loop.add_signal_handler(number, call)
     await serving.start()
+    sys.setswitchinterval(_SWITCH_S)
     gc.collect()
     gc.freeze()  # what is here stays: collections need not look at it again
     log.info(

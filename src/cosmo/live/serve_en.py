@@ -26,9 +26,10 @@ from cosmo.live.realtime import RealHost
 from cosmo.live.shadow import Shadow
 from cosmo.live.sites import site_of_node
 from cosmo.live.watching import Watching
-from cosmo.live.window import Overhead
+from cosmo.live.window import Lead, Overhead
 from cosmo.node import NOTHING, DispatchObservation, Method
 
+_WARM_UPS = 3
 _AFTER_S = 30.0  # results are waited for so long after the deadline, where late tasks go on
 
 
@@ -57,6 +58,7 @@ class EnServer:
         self._calls = 0
         self._loop = asyncio.get_running_loop()
         self.overhead = Overhead(config.behaviour.most_guard_ms)
+        self.lead = Lead()
         self.estimates = Estimates(self.site.tasks.mean_cycles)
         self.decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
         self.worker = worker_of(config, host)
@@ -114,7 +116,15 @@ class EnServer:
         return self._calls
 
     def begin(self) -> None:
-        """Meet the SNs."""
+        """Meet the SNs; before that, decide on tasks that nobody has sent, so that the first
+        that somebody has sent does not pay for what is done only once.
+        """
+        tasks = self.site.tasks
+        fake = Item(0, -1.0, tasks.deadline_ms[1], tasks.input_bytes[1], tasks.mean_cycles, ue=-1)
+        fake.residual_ms = self.config.expected.residual_ms
+        for _ in range(_WARM_UPS):
+            self.core.chooser.choose(self.core.observation(fake, self.host.now()))
+        self.core.start_over()
         for each in self.watching:
             each.begin()
 
@@ -222,8 +232,8 @@ class EnServer:
         call.sent_ms = self.host.now()
         call.books_ms = arrival_ms - call.sent_ms
         send = partial(self._send, sn, item)
-        if self.config.links.emulate:
-            self.host.at(arrival_ms, DELIVERY, send)
+        if self.config.links.emulate:  # the real way is part of the emulated one
+            self.host.at(arrival_ms - self.lead.ms, DELIVERY, send)
         else:
             send()
 
@@ -260,7 +270,9 @@ class EnServer:
             if not self.config.links.emulate:
                 back_ms = float(self.site.links.result_ms[0, sn])
             held_ms = result.held_us / 1000.0
-            self.overhead.add(took_ms - call.books_ms - held_ms - back_ms)
+            extra_ms = took_ms - call.books_ms - held_ms - back_ms
+            self.overhead.add(extra_ms)
+            self.lead.correct(extra_ms)
             core.result(item, result.output)
         elif result.fate == Fate.REFUSED:
             core.refused(item)
@@ -296,7 +308,7 @@ class EnServer:
         """Over the SN's Watch stream."""
         send = partial(self.watching[sn].send, wire.FromEn(ack=wire.Ack(sequence=sequence)))
         if self.config.links.emulate:
-            self.host.at(arrival_ms, DELIVERY, send)
+            self.host.at(arrival_ms - self.watching[sn].transit_ms, DELIVERY, send)
         else:
             send()
 

@@ -45,6 +45,7 @@ class _En:
 
     def __init__(self) -> None:
         self.boot = 0
+        self.transit_ms = 0.0  # of a small message one way, as the EN has found
         self.seen: set[int] = set()
         self.order: deque[int] = deque()
         self.out: asyncio.Queue[Any] | None = None  # of its Watch stream
@@ -166,7 +167,7 @@ class SnServer:
         """A result or a notice, at once or when an emulated link has brought it there."""
         reply = partial(self._reply, item, fate, output)
         if self.config.links.emulate:
-            self.host.at(arrival_ms, DELIVERY, reply)
+            self.host.at(arrival_ms - self._states[en].transit_ms, DELIVERY, reply)
         else:
             reply()
 
@@ -233,6 +234,8 @@ class SnServer:
                 if message.HasField("ack"):
                     self.core.acknowledged(en, message.ack.sequence)
                 elif message.HasField("heartbeat") and not out.full():
+                    took_ms = message.heartbeat.round_trip_us / 1000.0
+                    self._states[en].transit_ms = 0.5 * took_ms / self.host.scale
                     beat = wire.Heartbeat(echo=message.heartbeat.stamp)
                     out.put_nowait(wire.FromSn(heartbeat=beat))
         finally:
@@ -244,7 +247,7 @@ class SnServer:
         send = partial(self._send_status, en, sequence, numbers, time.monotonic())
         self.counters.add("updates_total", en=self.config.peers[en].name)
         if self.config.links.emulate:
-            self.host.at(at_ms, DELIVERY, send)
+            self.host.at(at_ms - self._states[en].transit_ms, DELIVERY, send)
         else:
             send()
 

@@ -125,7 +125,9 @@ class Watching:
                 return
             self._quiet += 1
             if not self._out.full():
-                stamp = wire.Heartbeat(stamp=time.monotonic_ns() // 1000)
+                took_us = int(self.round_trip_ms * 1000.0)
+                now_us = time.monotonic_ns() // 1000
+                stamp = wire.Heartbeat(stamp=now_us, round_trip_us=took_us)
                 self._out.put_nowait(wire.FromEn(heartbeat=stamp))
             await asyncio.sleep(behaviour.heartbeat_ms / 1000.0)
 

@@ -37,6 +37,24 @@ class Overhead:
         if self._window.count % 32 == 0 or self._window.count < 8:
             self._p99 = min(self._window.quantile(0.99), self._most)
 
+    def quantile(self, share: float) -> float:
+        """Of what was measured lately; NaN if nothing was."""
+        return self._window.quantile(share)
+
     def guard_ms(self) -> float:
         """What to subtract from budgets."""
         return self._p99
+
+
+class Lead:
+    """How much earlier messages must leave so that an emulated link, the real way included, takes
+    as long as it should on average; found by correcting it after every message.
+    """
+
+    def __init__(self, step: float = 0.05) -> None:
+        self._step = step
+        self.ms = 0.0
+
+    def correct(self, extra_ms: float) -> None:
+        """A message and its answer took so much longer than they should, or shorter."""
+        self.ms = max(self.ms + self._step * extra_ms, 0.0)
