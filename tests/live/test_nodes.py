@@ -187,6 +187,36 @@ def test_a_client_that_calls_too_often_or_too_much_at_once_is_turned_away():
     play(scene())
 
 
+def test_ten_times_too_much_is_turned_away_and_all_is_answered():
+    async def scene():
+        few = {"limits.calls": 8, "node.queue_capacity": 4}
+        async with pair(en=few, method="all-local") as (here, _, client):
+            core, most = here.node.core, 0
+            silent = [await asyncio.open_connection(*here.address.split(":")) for _ in range(20)]
+
+            async def submit():
+                nonlocal most
+                try:
+                    task = {"deadline_ms": 60_000.0, "cycles": 18_000.0 * 5.0}
+                    return (await client.submit(bytes(20_000), **task)).fate
+                except grpc.aio.AioRpcError as error:
+                    return error.code()
+                finally:
+                    most = max(most, here.node.under_way, core.station.requests)
+
+            ends = await asyncio.gather(*(submit() for _ in range(300)))
+            exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert set(ends) <= {Fate.DONE, Fate.REFUSED, exhausted}
+            assert ends.count(Fate.DONE) >= 4
+            assert most <= 8
+            assert here.node.under_way == core.under_way == 0
+            assert here.node.counters.get("turned_away_total") == ends.count(exhausted)
+            for _, writer in silent:
+                writer.close()
+
+    play(scene())
+
+
 def test_an_sn_that_vanishes_costs_a_rerun_and_one_that_comes_back_is_used_again():
     async def scene():
         use = {"method.use": "all-offload"}

@@ -47,7 +47,8 @@ class Serving:
         options = [
             *SERVER_OPTIONS,
             *sizes(limits.input_bytes),
-            ("grpc.max_concurrent_streams", limits.calls + 16),
+            # More than calls: those beyond are turned away by name, not left in a queue.
+            ("grpc.max_concurrent_streams", max(4 * limits.calls, 1000)),
             ("grpc.max_connection_idle_ms", int(1000 * limits.idle_s)),
             ("grpc.max_allowed_incoming_connections", limits.connections),
         ]
