@@ -31,7 +31,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-BENCHMARKS := world decisions training scheduler envs engines
+BENCHMARKS := world decisions training scheduler envs engines live
 
 bench: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done

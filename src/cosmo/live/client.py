@@ -104,7 +104,8 @@ class _Requests:
 def _options(certificates: Certificates | None) -> list[tuple[str, Any]]:
     sizes = [("grpc.max_receive_message_length", _MOST_BYTES)]
     named = [("grpc.ssl_target_name_override", certificates.name)] if certificates else []
-    return [*CHANNEL_OPTIONS, *sizes, *named]
+    patient = [("grpc.min_reconnect_backoff_ms", 10_000)]  # the last of a name counts
+    return [*CHANNEL_OPTIONS, *sizes, *named, *patient]
 
 
 class AsyncClient:

@@ -20,7 +20,7 @@ SERVER_OPTIONS = [
 CHANNEL_OPTIONS = [
     ("grpc.enable_retries", 0),  # at most once
     ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 1000),  # how long an attempt may take, whatever its name
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.keepalive_time_ms", 500),
     ("grpc.keepalive_timeout_ms", 500),
