@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
 _SMOOTHING = 0.1  # of round trips
 _QUEUE = 256
+_GRACE_S = 5.0  # for calls of an SN that drains
 
 
 class Watching:
@@ -24,13 +25,8 @@ class Watching:
     def __init__(self, server: "EnServer", sn: int, carries: int) -> None:
         self._server, self._sn, self._carries = server, sn, carries
         self.peer = server.config.peers[sn]
-        self._channel = channel_of(server.config, self.peer.address, self.peer.name)
-        self._execute = self._channel.unary_unary(
-            wire.EXECUTE, wire.Task.SerializeToString, wire.Result.FromString
-        )
-        self._watch = self._channel.stream_stream(
-            wire.WATCH, wire.FromEn.SerializeToString, wire.FromSn.FromString
-        )
+        self._closing: set[asyncio.Task[None]] = set()
+        self._dial()
         self._metadata = (("cosmo-en", server.config.name),)
         self._out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
         self._task: asyncio.Task[None] | None = None
@@ -38,6 +34,22 @@ class Watching:
         self.round_trip_ms = 0.0
         self.connected = False
         server.core.silence(sn, True)  # until there is a welcome
+
+    def _dial(self) -> None:
+        """A channel of its own for every attempt: when to try again is decided here, not there."""
+        self._channel = channel_of(self._server.config, self.peer.address, self.peer.name)
+        self._execute = self._channel.unary_unary(
+            wire.EXECUTE, wire.Task.SerializeToString, wire.Result.FromString
+        )
+        self._watch = self._channel.stream_stream(
+            wire.WATCH, wire.FromEn.SerializeToString, wire.FromSn.FromString
+        )
+
+    def _hang_up(self, grace_s: float) -> None:
+        """Leave the channel to the calls that are still open on it, for a while."""
+        closing = asyncio.get_running_loop().create_task(self._channel.close(grace_s))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     @property
     def transit_ms(self) -> float:
@@ -65,7 +77,9 @@ class Watching:
                 pause_s = _FIRST_PAUSE_S
                 self._server.log.warning("sn lost", sn=self.peer.name, why=why)
             self._lost(why)
+            self._hang_up(_GRACE_S)
             await asyncio.sleep(pause_s)
+            self._dial()
             pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
 
     def _lost(self, why: str) -> None:
@@ -170,4 +184,7 @@ class Watching:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        for closing in self._closing:
+            closing.cancel()
+        await asyncio.gather(*self._closing, return_exceptions=True)
         await self._channel.close()
