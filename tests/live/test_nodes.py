@@ -17,6 +17,7 @@ from cosmo.live.items import Fate
 from live.nodes import pair, play, started, until
 
 LONG = 18000.0 * 60_000.0  # cycles that hold a slot of an EN for a minute
+ONE = {"node.slots": 1}  # a process to start, not four
 SLOW = {"deadline_ms": 60_000.0, "cycles": 100.0}
 
 
@@ -43,7 +44,11 @@ def test_tasks_are_done_where_the_method_says():
             ("all-local", "local", {}),
             ("all-offload", "sn0", {}),
             ("all-offload", "sn0", {"handler.kind": "command", "handler.target": "wc -c"}),
-            ("all-offload", "sn0", {"handler.kind": "python", "handler.target": "live.work:upper"}),
+            (
+                "all-offload",
+                "sn0",
+                {"handler.kind": "python", "handler.target": "live.work:upper", **ONE},
+            ),
         ):
             async with pair(sn=handler, method=method) as (here, _, client):
                 answer = await client.submit(b"abc" * 100, kind="text", **SLOW)
@@ -65,7 +70,7 @@ def _by_thread(address):
 
 def test_a_handler_that_fails_says_why_and_does_not_take_the_node_along():
     async def scene():
-        handler = {"handler.kind": "python", "handler.target": "live.work:picky"}
+        handler = {"handler.kind": "python", "handler.target": "live.work:picky", **ONE}
         async with pair(sn=handler, method="all-offload") as (_, _, client):
             answer = await client.submit(b"bad", **SLOW)
             assert (answer.fate, answer.reason) == (Fate.FAILED, "ValueError: not that")
@@ -101,7 +106,7 @@ def test_a_budget_that_is_gone_is_answered_at_once():
 
 def test_cancelling_reaches_the_sn_and_its_handler():
     async def scene():
-        handler = {"handler.kind": "python", "handler.target": "live.work:sleep"}
+        handler = {"handler.kind": "python", "handler.target": "live.work:sleep", **ONE}
         async with pair(sn=handler, method="all-offload") as (_, there, client):
             station = there.node.core.station
             call = asyncio.create_task(client.submit(b"x", **SLOW))

@@ -6,56 +6,16 @@ process for each slot; a task that is cancelled takes its process along, and ano
 
 import asyncio
 import contextlib
-import importlib
 import multiprocessing
 import os
 import shlex
-import signal
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Any
 
-from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig
 from cosmo.live.host import Emulated, Failed, Finished, Host, Timer, Worker
 from cosmo.live.items import Item
-
-Function = Callable[[str, bytes, float, float], bytes]
-
-
-def function_of(target: str) -> Function:
-    """A function by `module:name`; InputError in one line if there is none."""
-    module, _, name = target.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:  # a user's module may raise anything
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"handler.target = {target!r}: cannot be imported ({text})") from None
-    if not callable(found):
-        raise InputError(f"handler.target = {target!r}: is not a function")
-    checked: Function = found
-    return checked
-
-
-def _serve(target: str, pipe: Connection) -> None:
-    """The life of a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # its owner decides when it ends
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    function = function_of(target)
-    pipe.send((True, b""))
-    while True:
-        try:
-            given = pipe.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            output = function(*given)
-            if not isinstance(output, bytes):
-                raise TypeError(f"the handler gave a {type(output).__name__}, must give bytes")
-            pipe.send((True, output))
-        except Exception as error:
-            text = f"{type(error).__name__}: {error}".splitlines()[0]
-            pipe.send((False, text.encode()))
+from cosmo.live.worker import function_of, work
 
 
 class _Process:
@@ -65,7 +25,7 @@ class _Process:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._loop = loop
-        self.process = context.Process(target=_serve, args=(target, theirs), daemon=True)
+        self.process = context.Process(target=work, args=(target, theirs), daemon=True)
         self.process.start()
         theirs.close()
         self.ready = False
