@@ -334,3 +334,23 @@ def test_a_method_s_mistake_names_it():
     core, _, _ = en_node(chooser=Chooser(moody, site(load("campus")), 0))
     with pytest.raises(InputError, match="Moody"):
         core.arrive(task(0))
+
+
+def test_late_timers_do_not_add_up_in_an_emulated_slot():
+    class Late(VirtualClock):
+        def at(self, time_ms, kind, call):
+            return super().at(time_ms + 3.0, kind, call)
+
+    clock, begun = Late(), []
+    here, wires = site(load("paper", ["en.slots=1"])), Wires()
+    chooser = Chooser(method("all-local"), here, 0)
+    core = EnCore(here, 0, chooser, clock, Emulated(clock), wires, [Link(96.0, here.links)])
+    core._worker = emulated = Emulated(clock)
+    run = emulated.run
+    emulated.run = lambda item, finish, *rest: (begun.append(finish), run(item, finish, *rest))[1]
+    for number in range(4):
+        core.arrive(task(number))  # ten ms each
+    clock.run()
+    assert begun == [10.0, 20.0, 30.0, 40.0]
+    assert clock.now() == 43.0
+    assert set(wires.answers.values()) == {Fate.DONE}

@@ -183,13 +183,13 @@ class EnCore:
 
     def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
         item.started_ms = self._host.now()
-        finished = partial(self._finish, slot, item)
+        finished = partial(self._finish, slot, item, finish_ms)
         failed = partial(self._fail, slot, item)
         self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
 
-    def _finish(self, slot: int, item: Item, output: bytes) -> None:
+    def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
         now = self._host.now()
-        self.station.complete(slot, now)
+        self.station.complete(slot, finish_ms if self._worker.exact else now)
         self._done(item, output, now, 0)
 
     def _fail(self, slot: int, item: Item, reason: str) -> None:

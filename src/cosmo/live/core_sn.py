@@ -110,14 +110,14 @@ class SnCore:
             item.expiry = self._host.at(item.expires_ms, DELIVERY, partial(self._expire, item))
 
     def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
-        finished = partial(self._finish, slot, item)
+        finished = partial(self._finish, slot, item, finish_ms)
         failed = partial(self._fail, slot, item)
         self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
 
-    def _finish(self, slot: int, item: Item, output: bytes) -> None:
+    def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
         """The result sets out; the SN judges whether it will have been in time (R29)."""
         now = self._host.now()
-        self.station.complete(slot, now)
+        self.station.complete(slot, finish_ms if self._worker.exact else now)
         en = item.context[0]
         if en is None:
             item.ended = True

@@ -78,6 +78,8 @@ class _Cancel:
 class Processes:
     """A function in processes, one a slot."""
 
+    exact = False
+
     def __init__(self, target: str, slots: int, host: Host) -> None:
         function_of(target)  # what cannot be imported is refused at once
         self._target, self._host, self._loop = target, host, asyncio.get_running_loop()
@@ -122,6 +124,8 @@ class Processes:
 
 class Commands:
     """A program for each task: input on its standard input, output on its standard output."""
+
+    exact = False
 
     def __init__(self, command: str, host: Host) -> None:
         self._command, self._host = shlex.split(command), host

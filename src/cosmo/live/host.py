@@ -40,13 +40,20 @@ class Host(Protocol):
 class Worker(Protocol):
     """Does the work of tasks, each in a slot of its own."""
 
+    exact: bool  # it is done when it should be, even if that is noticed later
+
     def run(self, item: "Item", finish_ms: float, finished: Finished, failed: Failed) -> Timer:
         """Begin with a task that should be done at `finish_ms`; cancelling it ends the work."""
         ...
 
 
 class Emulated:
-    """Holds the slot for as long as the declared cycles take, and returns nothing."""
+    """Holds the slot for as long as the declared cycles take, and returns nothing.
+
+    Late timers do not add up: what comes next in the slot begins when this should have been done.
+    """
+
+    exact = True
 
     def __init__(self, host: Host) -> None:
         self._host = host

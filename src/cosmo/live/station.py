@@ -59,7 +59,8 @@ class Station:
 
     def _start(self, item: Item, now: float) -> None:
         slot = self._running.index(None)
-        finish = now + item.cycles / self.cycles_per_ms
+        # A slot may have been free for a moment before anybody took note.
+        finish = max(now, item.arrived_ms) + item.cycles / self.cycles_per_ms
         self._running[slot], self._finish[slot] = item, finish
         self._idle -= 1
         self._begin(slot, item, finish)
