@@ -57,7 +57,7 @@ def task(number, generated_ms=0.0, deadline_ms=100.0, cycles=180_000.0):
 def en_node(spec="all-offload", scenario=None, chooser=None, **rules):
     scenario = scenario or load("campus")
     here, clock, wires = site(scenario), VirtualClock(), Wires()
-    links = [Link(96.0, here.links) for _ in range(scenario.sn.count)]
+    links = [Link(here.links, 0, sn, up=True) for sn in range(scenario.sn.count)]
     chooser = chooser or Chooser(method(spec), here, 0)
     core = EnCore(here, 0, chooser, clock, Emulated(clock), wires, links, EnRules(**rules))
     return core, clock, wires
@@ -68,7 +68,7 @@ def sn_node(spec, **rules):
     made = method(spec) if isinstance(spec, str) else spec
     core = SnCore(
         here, 0, GuardedTeller(made, here), clock, Emulated(clock), wires,
-        [Link(192.0, here.links)], SnRules(**rules),
+        [Link(here.links, 0, 0, up=False)], SnRules(**rules),
     )  # fmt: skip
     return core, clock, wires
 
@@ -344,7 +344,9 @@ def test_late_timers_do_not_add_up_in_an_emulated_slot():
     clock, begun = Late(), []
     here, wires = site(load("paper", ["en.slots=1"])), Wires()
     chooser = Chooser(method("all-local"), here, 0)
-    core = EnCore(here, 0, chooser, clock, Emulated(clock), wires, [Link(96.0, here.links)])
+    core = EnCore(
+        here, 0, chooser, clock, Emulated(clock), wires, [Link(here.links, 0, 0, up=True)]
+    )
     core._worker = emulated = Emulated(clock)
     run = emulated.run
     emulated.run = lambda item, finish, *rest: (begun.append(finish), run(item, finish, *rest))[1]

@@ -57,6 +57,12 @@ def test_links_that_fade_and_ues_that_leave_change_nothing(name):
     assert len(found.tasks) > 0
 
 
+@pytest.mark.parametrize("name", ["cosmo-next", "prequal", "self-tracking"])
+def test_ens_that_reach_different_sns_do_so_too(name):
+    uneven = ["sn.count=3", "backhaul.reach=[[0, 2], [1], [0, 1, 2]]", "workload.rate=180"]
+    _check(load("campus", [*SHORT, *uneven]), name)
+
+
 def test_equal_instants_keep_their_order():
     """With steady arrivals and round numbers, many events fall on the same instant (R5)."""
     round_numbers = [

@@ -30,7 +30,7 @@ class Arrivals:
 
 def arrivals_at_ens(scenario: Scenario, tasks: Tasks) -> Arrivals:
     """Play the cells alone."""
-    access, walk = scenario.access, walks(scenario.mobility)
+    access, walk = scenario.access, walks(scenario.mobility, scenario.ues_stay)
     rate = access.rate_mbps * BYTES_PER_MS
     free = [0.0] * scenario.en.count
     found, requested = np.full(len(tasks), np.nan), np.full(len(tasks), np.nan)

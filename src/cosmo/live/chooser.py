@@ -45,7 +45,7 @@ class Chooser:
 def chosen(method: Method, dispatcher: Dispatcher, seen: DispatchObservation) -> int:
     """What a dispatcher says about one task, checked."""
     answer = ask(method, dispatcher.decide, seen)
-    return int(checked_actions(method, answer, 1, seen.sns)[0])
+    return int(checked_actions(method, answer, seen)[0])
 
 
 def feedback_of(told: list[Told], en: int) -> Feedback:

@@ -21,6 +21,7 @@ from cosmo.live.station import Station
 from cosmo.live.throughput import Throughput
 from cosmo.node import DONE, GIVEN_UP, REFUSED, DispatchObservation, Site
 
+_NO_LINK = (1.0, 0.0, 0.0)  # what is shown of a link that is not there
 FAR_MS = 1e6  # the backlog that methods are shown of a link whose SN is silent
 
 
@@ -81,7 +82,7 @@ class EnCore:
         links: Sequence[Link],
         rules: EnRules | None = None,
     ) -> None:
-        """`links` are those to its SNs, in the order of the site's."""
+        """`links` are those to the SNs that it reaches, in the order of the site's."""
         self.rules = rules or EnRules()
         self.site, self.index, self.chooser = site, index, chooser
         self._host, self._worker, self._transport, self.links = host, worker, transport, links
@@ -144,7 +145,14 @@ class EnCore:
         """What the EN sees of a task that has just reached it."""
         elapsed = now - item.generated_ms
         mbps, trend = self._throughput.sample(item.ue, item.input_bytes, elapsed)
-        caches = self.caches
+        reach = self.site.links.reach[self.index]
+        status = np.zeros((1, len(reach), len(self.caches[0].numbers)))
+        status_ms = np.full((1, len(reach)), np.nan)
+        up_link = np.tile(_NO_LINK, (1, len(reach), 1))
+        backlog = np.full((1, len(reach)), np.inf)
+        for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True)):
+            status[0, sn], status_ms[0, sn] = cache.numbers, cache.source_ms
+            up_link[0, sn], backlog[0, sn] = link.statistics(now), self._backlog_ms(sn, now)
         return DispatchObservation(
             world=np.zeros(1, np.int64),
             en=np.array([self.index], np.int64),
@@ -161,10 +169,11 @@ class EnCore:
             en_state=self.station.state(now)[None],
             local_wait_ms=np.array([self.station.wait_ms(item, now)]),
             local_room=np.array([self.station.has_room(item)]),
-            status=np.stack([cache.numbers for cache in caches])[None],
-            status_ms=np.array([[cache.source_ms for cache in caches]]),
-            up_link_mbps=np.array([[link.statistics(now) for link in self.links]]),
-            up_backlog_ms=np.array([[self._backlog_ms(sn, now) for sn in range(self.sns)]]),
+            sn=reach[None],
+            status=status,
+            status_ms=status_ms,
+            up_link_mbps=up_link,
+            up_backlog_ms=backlog,
         )
 
     def _backlog_ms(self, sn: int, now: float) -> float:
@@ -269,20 +278,24 @@ class EnCore:
         so what is under way to the others becomes such work, too.
         """
         now = self._host.now()
-        cache, rates = self.caches[sn], self.site.sn.full_rate
+        cache = self.caches[sn]
         cache.sequence, cache.source_ms = -1, math.nan
         cache.numbers = np.zeros_like(cache.numbers)
         self.links[sn].forget()
         self.start_over()
-        cache.unbooked_ms = now + work_cycles / float(rates[sn])
+        cache.unbooked_ms = now + work_cycles / self._rate(sn)
+
+    def _rate(self, sn: int) -> float:
+        """Cycles per ms of an SN, all slots together."""
+        return float(self.site.sn.full_rate[self.site.links.reach[self.index, sn]])
 
     def start_over(self) -> None:
         """Give the method fresh books, and count what is under way as work that they lack."""
-        now, rates = self._host.now(), self.site.sn.full_rate
+        now = self._host.now()
         self.chooser.start_over()
         for sn, cache in enumerate(self.caches):
             cycles = sum(item.cycles for item in self._away.values() if item.action == sn + 1)
-            cache.unbooked_ms = max(cache.unbooked_ms, now + cycles / float(rates[sn]))
+            cache.unbooked_ms = max(cache.unbooked_ms, now + cycles / self._rate(sn))
 
     # Ends.
 

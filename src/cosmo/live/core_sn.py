@@ -72,7 +72,7 @@ class SnCore:
         links: Sequence[Link],
         rules: SnRules | None = None,
     ) -> None:
-        """`links` are those to its ENs, in the order of the site's; no teller: never a status."""
+        """`links` are those to the ENs that reach it, in order; no teller: never a status."""
         self.rules = rules or SnRules()
         self.site, self.index, self.teller = site, index, teller
         self._host, self._worker, self._transport, self.links = host, worker, transport, links
@@ -166,17 +166,25 @@ class SnCore:
     def observation(self, now: float) -> UpdateObservation:
         """What the SN sees when it must decide on an update."""
         delay, success, failure = self.recent.numbers(now)
+        ens = self.site.links.told[0][self.index]
+        acknowledged = np.zeros((1, len(ens), self._carries))
+        acknowledged_ms = np.full((1, len(ens)), np.nan)
+        down_link = np.tile((1.0, 0.0, 0.0), (1, len(ens), 1))
+        for en, (peer, link) in enumerate(zip(self.peers, self.links, strict=True)):
+            acknowledged[0, en], acknowledged_ms[0, en] = peer.numbers, peer.acknowledged_ms
+            down_link[0, en] = link.statistics(now)
         return UpdateObservation(
             world=np.zeros(1, np.int64),
             sn=np.array([self.index], np.int64),
             time_ms=np.array([now]),
             sn_state=self.station.state(now)[None],
-            acknowledged=np.stack([peer.numbers for peer in self.peers])[None],
-            acknowledged_ms=np.array([[peer.acknowledged_ms for peer in self.peers]]),
+            en=ens[None],
+            acknowledged=acknowledged,
+            acknowledged_ms=acknowledged_ms,
             recent_delay_ms=np.array([delay]),
             recent_success=np.array([success]),
             recent_failure=np.array([failure]),
-            down_link_mbps=np.array([[link.statistics(now) for link in self.links]]),
+            down_link_mbps=down_link,
         )
 
     def _look(self) -> None:

@@ -14,15 +14,23 @@ class Link:
 
     def __init__(
         self,
-        mbps: float,
         links: Links,
+        en: int,
+        column: int,
+        up: bool,
         history_ms: float = 500.0,
         factor: Factor | None = None,
         period_ms: float = 0.0,
     ) -> None:
-        """`factor` says how the rate changes, in steps of `period_ms`; constant without."""
-        self._nominal = mbps * BYTES_PER_MS
-        self._hops, self._hop_ms, self._packet = links.hops, links.hop_delay_ms, links.packet_bytes
+        """Between an EN and the SN in that column of its reach, from the EN (`up`) or to it.
+
+        `factor` says how the rate changes, in steps of `period_ms`; constant without.
+        """
+        place = en, column
+        mbps = links.up_mbps[place] if up else links.down_mbps[place]
+        self._nominal = float(mbps) * BYTES_PER_MS
+        self._hops, self._hop_ms = int(links.hops[place]), float(links.hop_delay_ms[place])
+        self._packet = links.packet_bytes
         self._history, self._factor, self._period = history_ms, factor, period_ms
         self._free = 0.0
 

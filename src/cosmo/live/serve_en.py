@@ -62,7 +62,7 @@ class EnServer:
         self.estimates = Estimates(self.site.tasks.mean_cycles)
         self.decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
         self.worker = worker_of(config, host)
-        links = [Link(peer.up_mbps, self.site.links) for peer in config.peers]
+        links = [Link(self.site.links, 0, sn, up=True) for sn in range(len(config.peers))]
         rules = EnRules(answer_late=True, drop_late=config.behaviour.late == "drop")
         chooser = self._chooser(config, method)
         self.core = EnCore(self.site, 0, chooser, host, self.worker, self, links, rules)

@@ -88,7 +88,7 @@ class SnServer:
             host,
             self.worker,
             self,
-            [Link(peer.down_mbps, self.site.links) for peer in config.peers],
+            [Link(self.site.links, en, 0, up=False) for en in range(len(config.peers))],
             SnRules(
                 drop_late=behaviour.late == "drop",
                 least_gap_ms=1000.0 / behaviour.most_updates_per_s,

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cosmo.errors import InputError
 from cosmo.live.config import Node, NodeConfig, Peer
-from cosmo.node import Links, Nodes, Prices, Scales, Site, Tasks
+from cosmo.node import NOBODY, Links, Nodes, Prices, Scales, Site, Tasks
 
 if TYPE_CHECKING:
     from cosmo.scenario import Scenario
@@ -19,16 +20,17 @@ def site_of_node(config: NodeConfig) -> Site:
     up = np.array([peer.up_mbps for peer in peers])
     down = np.array([peer.down_mbps for peer in peers])
     is_en = config.role == "en"
-    shape = (len(own), len(peers))
+    shape = (len(own), len(peers)) if is_en else (len(peers), 1)
     expected = config.expected
     return Site(
         en=_nodes(own if is_en else peers),
         sn=_nodes(peers if is_en else own),
         links=Links(
+            reach=np.broadcast_to(np.arange(shape[1]), shape).copy(),
             up_mbps=np.broadcast_to(up, shape).copy() if is_en else up[:, None],
             down_mbps=np.broadcast_to(down, shape).copy() if is_en else down[:, None],
-            hops=config.links.hops,
-            hop_delay_ms=config.links.hop_delay_ms,
+            hops=np.full(shape, config.links.hops),
+            hop_delay_ms=np.full(shape, config.links.hop_delay_ms),
             packet_bytes=config.links.packet_bytes,
             result_bytes=config.links.result_bytes,
         ),
@@ -85,9 +87,13 @@ def configs_of(
         },
         "prices": {"success": site.prices.success, "per_number": site.prices.per_number},
     }
+    between = site.links
+    for name, table in (("hops", between.hops), ("hop_delay_ms", between.hop_delay_ms)):
+        if len(set(table[between.exist].tolist())) > 1:
+            raise InputError(f"backhaul.{name}: must be the same of all links for daemons")
     links = {
-        "hops": site.links.hops,
-        "hop_delay_ms": site.links.hop_delay_ms,
+        "hops": int(between.hops[between.exist][0]),
+        "hop_delay_ms": float(between.hop_delay_ms[between.exist][0]),
         "packet_bytes": site.links.packet_bytes,
         "result_bytes": site.links.result_bytes,
     }
@@ -118,11 +124,28 @@ def configs_of(
 
     return (
         [
-            made(en, "en", k, [peer("sn", site.sn, s, (k, s)) for s in range(sns)])
+            made(
+                en,
+                "en",
+                k,
+                [
+                    peer("sn", site.sn, int(between.reach[k, column]), (k, column))
+                    for column in np.flatnonzero(between.exist[k]).tolist()
+                ],
+            )
             for k in range(ens)
         ],
         [
-            made(sn, "sn", s, [peer("en", site.en, k, (k, s)) for k in range(ens)])
+            made(
+                sn,
+                "sn",
+                s,
+                [
+                    peer("en", site.en, int(k), (int(k), int(column)))
+                    for k, column in zip(*(table[s] for table in between.told), strict=True)
+                    if k != NOBODY
+                ],
+            )
             for s in range(sns)
         ],
     )

@@ -23,8 +23,8 @@ class Teller:
     def decide(self, seen: UpdateObservation, ens: int) -> tuple[Bools, float, Floats]:
         """([EN] whether to send, ms until the next decision, the numbers of a status)."""
         answer = ask(self.method, self._updater.decide, seen)
-        send, interval_ms = checked_update(self.method, answer, 1)
-        whom = np.broadcast_to(np.atleast_2d(send)[0], ens)  # one answer for all, or one each
+        send, interval_ms = checked_update(self.method, answer, seen)
+        whom = send[0, :ens]
         numbers = np.zeros(self.method.carries)
         if whom.any():
             told = ask(self.method, self._updater.encode, seen.states)

@@ -22,7 +22,7 @@ from cosmo.live.host import DELIVERY, EN_DECISION, GENERATION, SN_DECISION, Emul
 from cosmo.live.items import Fate, Item
 from cosmo.live.link import Factor, Link
 from cosmo.live.teller import Teller
-from cosmo.node import NOTHING, Method
+from cosmo.node import NOBODY, NOTHING, Method
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import site_of
@@ -112,10 +112,18 @@ class VirtualWorld:
         worker = Emulated(self.clock)
         self.sns: list[SnCore] = []
         self.ens: list[EnCore] = []
-        ens, sns = range(scenario.en.count), range(scenario.sn.count)
+        self.site = site
+        links = site.links
+        self.columns = {  # (EN, SN): in which column each has the other
+            (int(en), sn): (int(column), place)
+            for sn, (ens, columns) in enumerate(zip(*links.told, strict=True))
+            for place, (en, column) in enumerate(zip(ens, columns, strict=True))
+            if en != NOBODY
+        }
         seen, status = scenario.observation, scenario.status
-        for sn in sns:
+        for sn in range(scenario.sn.count):
             method = make_method()
+            told = links.told[0][sn]
             self.sns.append(
                 SnCore(
                     site,
@@ -124,7 +132,7 @@ class VirtualWorld:
                     self.clock,
                     worker,
                     _FromSn(self, sn),
-                    [self._link(1, en, sn) for en in ens],
+                    [self._link(1, int(en), sn) for en in told[told != NOBODY]],
                     SnRules(
                         header_bytes=status.header_bytes,
                         bytes_per_number=status.bytes_per_dimension,
@@ -135,7 +143,7 @@ class VirtualWorld:
                     ),
                 )
             )
-        for en in ens:
+        for en in range(scenario.en.count):
             chooser = Chooser(make_method(), site, en)
             rules = EnRules(
                 ack_bytes=status.ack_bytes,
@@ -143,19 +151,20 @@ class VirtualWorld:
                 throughput_weight=scenario.access.throughput_weight,
                 nominal_mbps=scenario.access.rate_mbps,
             )
-            links = [self._link(0, en, sn) for sn in sns]
+            reached = links.reach[en]
+            own = [self._link(0, en, int(sn)) for sn in reached[reached != NOBODY]]
             self.ens.append(
-                EnCore(site, en, chooser, self.clock, worker, _FromEn(self, en), links, rules)
+                EnCore(site, en, chooser, self.clock, worker, _FromEn(self, en), own, rules)
             )
 
     def _link(self, direction: int, en: int, sn: int) -> Link:
-        period = self._scenario.fading.period_ms
-        table = site_of(self._scenario).links
-        mbps = (table.up_mbps, table.down_mbps)[direction][en, sn]
-        steps = self._episode.rate_factor[direction, en, sn]
+        links, period = self.site.links, self._scenario.fading.period_ms
+        column, _ = self.columns[en, sn]
+        number = int(links.exist[:en].sum()) + column
+        steps = self._episode.rate_factor[direction, number]
         factor: Factor | None = partial(_factor, steps, period) if len(steps) else None
         history = self._scenario.observation.history_ms
-        return Link(float(mbps), table, history, factor, period)
+        return Link(links, en, column, direction == 0, history, factor, period)
 
     def play(self) -> Played:
         """From the first event to the last."""
@@ -249,14 +258,20 @@ class _FromEn:
             cycles=item.cycles,
             context=item,
         )
-        self._world.deliver(arrival_ms, lambda: self._world.sns[sn].arrive(there, self._en))
+        node, place = self._there(sn)
+        self._world.deliver(arrival_ms, lambda: node.arrive(there, place))
+
+    def _there(self, column: int) -> tuple[SnCore, int]:
+        """The SN in a column, and in which column it has this EN."""
+        sn = int(self._world.site.links.reach[self._en, column])
+        return self._world.sns[sn], self._world.columns[self._en, sn][1]
 
     def recall(self, sn: int, item: Item) -> None:
         raise NotImplementedError("virtual ENs wait for all results (R11)")
 
     def acknowledge(self, sn: int, sequence: int, arrival_ms: float) -> None:
-        node = self._world.sns[sn]
-        self._world.deliver_status(arrival_ms, lambda: node.acknowledged(self._en, sequence))
+        node, place = self._there(sn)
+        self._world.deliver_status(arrival_ms, lambda: node.acknowledged(place, sequence))
 
     def answer(self, item: Item, fate: Fate, output: bytes) -> None:
         played, now = self._world.played, self._world.clock.now()
@@ -272,16 +287,19 @@ class _FromSn:
     def __init__(self, world: VirtualWorld, sn: int) -> None:
         self._world, self._sn = world, sn
 
+    def _there(self, place: int) -> tuple[EnCore, int]:
+        """The EN in a column, and in which column it has this SN."""
+        en = int(self._world.site.links.told[0][self._sn, place])
+        return self._world.ens[en], self._world.columns[en, self._sn][0]
+
     def answer(self, en: int, item: Item, fate: Fate, output: bytes, arrival_ms: float) -> None:
-        node, own = self._world.ens[en], item.context[1]
+        (node, _), own = self._there(en), item.context[1]
         if fate == Fate.DONE:
             self._world.deliver(arrival_ms, lambda: node.result(own, output))
         else:
             self._world.deliver(arrival_ms, lambda: node.refused(own))
 
     def status(self, en: int, sequence: int, numbers: Floats, arrival_ms: float) -> None:
-        node, made_ms = self._world.ens[en], self._world.clock.now()
+        (node, column), made_ms = self._there(en), self._world.clock.now()
         told = numbers.tolist()
-        self._world.deliver_status(
-            arrival_ms, lambda: node.status(self._sn, sequence, made_ms, told)
-        )
+        self._world.deliver_status(arrival_ms, lambda: node.status(column, sequence, made_ms, told))
