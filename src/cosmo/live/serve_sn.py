@@ -79,6 +79,8 @@ class SnServer:
         self.worker = worker_of(config, host)
         teller = None if method.carries == NOTHING else GuardedTeller(method, self.site)
         if teller is not None:
+            if teller.rides:
+                log.warning("statuses do not ride on results here", method=config.method.use)
             teller.report = lambda why: self.log.warning("updater failed", why=why)
         behaviour = config.behaviour
         self.core = SnCore(

@@ -19,6 +19,7 @@ class Teller:
     def __init__(self, method: Method, site: Site) -> None:
         self.method = method
         self._updater = made_updater(method, site)
+        self.rides = self._updater.rides  # statuses on results (R31), which live nodes do not send
 
     def decide(self, seen: UpdateObservation, ens: int) -> tuple[Bools, float, Floats]:
         """([EN] whether to send, ms until the next decision, the numbers of a status)."""

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.errors import InputError
 from cosmo.live.cell import arrivals_at_ens
 from cosmo.live.chooser import Chooser
 from cosmo.live.core_en import EnCore, EnRules
@@ -124,11 +125,17 @@ class VirtualWorld:
         for sn in range(scenario.sn.count):
             method = make_method()
             told = links.told[0][sn]
+            teller = None if method.carries == NOTHING else Teller(method, site)
+            if teller is not None and teller.rides:
+                raise InputError(
+                    f"method {type(method).__name__}: has statuses ride on results (R31), which"
+                    " live nodes do not"
+                )
             self.sns.append(
                 SnCore(
                     site,
                     sn,
-                    None if method.carries == NOTHING else Teller(method, site),
+                    teller,
                     self.clock,
                     worker,
                     _FromSn(self, sn),
