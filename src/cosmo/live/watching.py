@@ -93,7 +93,7 @@ class Watching:
         loop = asyncio.get_running_loop()
         self._out, self._quiet, self._silent = asyncio.Queue(_QUEUE), 0, False
         call = self._watch(metadata=self._metadata)
-        helpers = [loop.create_task(self._write(call)), loop.create_task(self._tick(call))]
+        beside = [loop.create_task(self._write(call)), loop.create_task(self._tick(call))]
         try:
             while (message := await call.read()) is not grpc.aio.EOF:
                 self._quiet = 0
@@ -109,7 +109,7 @@ class Watching:
                 raise
             return f"silent for {self._server.config.behaviour.silent_ms:g} ms"
         finally:
-            for each in helpers:
+            for each in beside:
                 each.cancel()
             call.cancel()
 
