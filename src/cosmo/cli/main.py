@@ -25,7 +25,8 @@ def main() -> NoReturn:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "cosmo":
             raise
-        extra = "live" if (error.name or "").partition(".")[0] in _OF_LIVE else "lab"
+        missing = (error.name or "").partition(".")[0]
+        extra = "live" if missing in _OF_LIVE or sys.argv[1:2] == ["serve"] else "lab"
         _fail(f"needs {error.name}; install it from a clone: pip install '.[{extra}]'", 2)
     except InputError as error:
         _fail(str(error), 2)
