@@ -43,7 +43,7 @@ class Wires:
             assert item.number not in self.answers, "a task is answered once"
             self.answers[item.number] = fate
         else:
-            _, item, fate, _, _ = told
+            _, item, fate, _, _, _ = told
             self.results.append((item.number, fate))
 
     def status(self, en, sequence, numbers, arrival_ms):

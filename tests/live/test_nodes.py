@@ -267,6 +267,46 @@ def test_statuses_arrive_are_dated_by_durations_and_an_idle_system_is_quiet():
     play(scene())
 
 
+RIDING = """
+import numpy as np
+from cosmo import Dispatcher, Method, Updater
+
+class Riding(Method):
+    "Statuses on results, and nowhere else."
+    carries = 4
+    def dispatcher(self, site):
+        return Offload()
+    def updater(self, site):
+        return Ride()
+
+class Offload(Dispatcher):
+    def decide(self, tasks):
+        return np.ones(len(tasks), int)
+
+class Ride(Updater):
+    def decide(self, seen):
+        return np.zeros(len(seen), bool), np.full(len(seen), np.inf)
+    def ride(self, results):
+        return np.ones(len(results), bool)
+"""
+
+
+def test_a_status_rides_on_a_result(tmp_path):
+    (tmp_path / "riding.py").write_text(RIDING)
+
+    async def scene():
+        async with pair(method=f"{tmp_path / 'riding.py'}:Riding") as (here, there, client):
+            assert (await client.submit(b"x", **SLOW)).where == "sn0"
+            cache = here.node.core.caches[0]
+            assert cache.sequence == 0
+            assert cache.numbers.tolist() == [4.0, 0.0, 0.0, 480000.0]
+            peer = there.node.core.peers[0]
+            await until(lambda: peer.sequence == 0, "it is acknowledged")
+            assert there.node.core.updates == 1
+
+    play(scene())
+
+
 def test_health_metrics_and_the_shadow_tell_what_goes_on():
     async def scene():
         watched = {"admin": "127.0.0.1:0", "method.shadow": "all-local"}

@@ -1,13 +1,9 @@
 """Under the virtual clock, live nodes take the simulator's decisions on every task."""
 
-import numpy as np
 import pytest
 
-from cosmo import Updater, load, method
-from cosmo.errors import InputError
-from cosmo.live.virtual import VirtualWorld
+from cosmo import load, method
 from cosmo.policy.registry import METHODS
-from cosmo.policy.status_methods import Periodic
 from cosmo.policy.trained import TRAINED
 from cosmo.workload import episode
 from live.parity import differences, untrained
@@ -89,19 +85,3 @@ def test_a_difference_would_be_found():
     found = episode(scenario, 3, 0)
     wrong, _, _ = differences(scenario, lambda: next(kinds), found, 3)
     assert len(wrong) > 0
-
-
-def test_statuses_that_ride_are_refused_not_forgotten():
-    class Riding(Periodic, Updater):
-        def updater(self, site):
-            return self
-
-        def decide(self, seen):
-            return np.ones(len(seen), bool), np.full(len(seen), 100.0)
-
-        def ride(self, results):
-            return np.ones(len(results), bool)
-
-    scenario = load("paper", SHORT)
-    with pytest.raises(InputError, match="ride"):
-        VirtualWorld(scenario, Riding, episode(scenario, 3, 0))

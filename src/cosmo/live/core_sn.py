@@ -15,7 +15,7 @@ from cosmo.live.link import Link
 from cosmo.live.recent import Recent
 from cosmo.live.station import Station
 from cosmo.live.teller import Teller
-from cosmo.node import Site, UpdateObservation
+from cosmo.node import ResultObservation, Site, UpdateObservation
 
 Floats = NDArray[np.float64]
 
@@ -23,8 +23,18 @@ Floats = NDArray[np.float64]
 class SnTransport(Protocol):
     """How an SN reaches its ENs. `arrival_ms` is when its own books say that a message is there."""
 
-    def answer(self, en: int, item: Item, fate: Fate, output: bytes, arrival_ms: float) -> None:
-        """A result, a notice of refusal (R27) or of failure."""
+    def answer(
+        self,
+        en: int,
+        item: Item,
+        fate: Fate,
+        output: bytes,
+        arrival_ms: float,
+        rider: tuple[int, Floats] | None,
+    ) -> None:
+        """A result, a notice of refusal (R27) or of failure; (sequence, numbers) of a status may
+        ride on a result (R31).
+        """
         ...
 
     def status(self, en: int, sequence: int, numbers: Floats, arrival_ms: float) -> None:
@@ -123,9 +133,42 @@ class SnCore:
             item.ended = True
             return
         size = max(self.site.links.result_bytes, float(len(output)))
+        rider = self._rider(en, now)
+        if rider is not None:
+            size += self.rules.bytes_per_number * self._carries
         delay = self.links[en].idle_arrival(size, now) - item.generated_ms
         self.recent.note(now, delay, delay <= item.deadline_ms)
-        self._answer(item, Fate.DONE, output, size, now)
+        self._answer(item, Fate.DONE, output, size, now, rider)
+
+    def _rider(self, en: int, now: float) -> tuple[int, Floats] | None:
+        """The status that rides on a result to an EN, charged like any other (R31)."""
+        if self.teller is None or not self.teller.rides:
+            return None
+        peer = self.peers[en]
+        numbers = self.teller.ride(
+            ResultObservation(
+                world=np.zeros(1, np.int64),
+                sn=np.array([self.index], np.int64),
+                en=self.site.links.told[0][self.index, en : en + 1],
+                time_ms=np.array([now]),
+                sn_state=self.station.state(now)[None],
+                acknowledged=peer.numbers[None],
+                acknowledged_ms=np.array([peer.acknowledged_ms]),
+            )
+        )
+        if numbers is None or not self._wants(en, numbers, now):
+            return None
+        peer.sent_ms = now
+        self.updates += 1
+        return self._numbered(numbers, now), numbers
+
+    def _numbered(self, numbers: Floats, now: float) -> int:
+        """The number of a new status, which is remembered until it is long lost."""
+        self._sequence += 1
+        self._sent[self._sequence] = now, numbers
+        if len(self._sent) > 256:
+            del self._sent[next(iter(self._sent))]
+        return self._sequence
 
     def _fail(self, slot: int, item: Item, reason: str) -> None:
         now = self._host.now()
@@ -152,14 +195,22 @@ class SnCore:
             item.expiry.cancel()
         return True
 
-    def _answer(self, item: Item, fate: Fate, output: bytes, size: float, now: float) -> None:
+    def _answer(
+        self,
+        item: Item,
+        fate: Fate,
+        output: bytes,
+        size: float,
+        now: float,
+        rider: tuple[int, Floats] | None = None,
+    ) -> None:
         item.ended = True
         if item.expiry is not None:
             item.expiry.cancel()
         if self.on_end is not None:
             self.on_end(item, fate)
         en = item.context[0]
-        self._transport.answer(en, item, fate, output, self.links[en].send(size, now))
+        self._transport.answer(en, item, fate, output, self.links[en].send(size, now), rider)
 
     # Statuses.
 
@@ -203,16 +254,13 @@ class SnCore:
         self.suppressed += int(send.sum()) - len(whom)
         if not whom:
             return
-        self._sequence += 1
-        self._sent[self._sequence] = now, numbers
-        if len(self._sent) > 256:  # long lost
-            del self._sent[next(iter(self._sent))]
+        sequence = self._numbered(numbers, now)
         size = self.rules.header_bytes + self.rules.bytes_per_number * self._carries
         for en in whom:
             self.peers[en].sent_ms = now
             self.updates += 1
             arrival = self.links[en].send(size, now)
-            self._transport.status(en, self._sequence, numbers, arrival)
+            self._transport.status(en, sequence, numbers, arrival)
 
     def _wants(self, en: int, numbers: Floats, now: float) -> bool:
         """Whether a status to this EN is within the cap, and says something new or refreshes."""

@@ -274,6 +274,8 @@ class EnServer:
             self.overhead.add(extra_ms)
             self.lead.correct(extra_ms)
             core.result(item, result.output)
+            if result.HasField("status"):
+                peer.take_status(result.status)
         elif result.fate == Fate.REFUSED:
             core.refused(item)
         else:

@@ -79,8 +79,6 @@ class SnServer:
         self.worker = worker_of(config, host)
         teller = None if method.carries == NOTHING else GuardedTeller(method, self.site)
         if teller is not None:
-            if teller.rides:
-                log.warning("statuses do not ride on results here", method=config.method.use)
             teller.report = lambda why: self.log.warning("updater failed", why=why)
         behaviour = config.behaviour
         self.core = SnCore(
@@ -165,19 +163,39 @@ class SnServer:
             self.core.drop(item)
             raise
 
-    def answer(self, en: int, item: Item, fate: Fate, output: bytes, arrival_ms: float) -> None:
+    def answer(
+        self,
+        en: int,
+        item: Item,
+        fate: Fate,
+        output: bytes,
+        arrival_ms: float,
+        rider: tuple[int, NDArray[np.float64]] | None,
+    ) -> None:
         """A result or a notice, at once or when an emulated link has brought it there."""
-        reply = partial(self._reply, item, fate, output)
+        reply = partial(self._reply, item, fate, output, rider, self.host.now())
         if self.config.links.emulate:
             self.host.at(arrival_ms - self._states[en].transit_ms, DELIVERY, reply)
         else:
             reply()
 
-    def _reply(self, item: Item, fate: Fate, output: bytes) -> None:
+    def _reply(
+        self,
+        item: Item,
+        fate: Fate,
+        output: bytes,
+        rider: tuple[int, NDArray[np.float64]] | None,
+        made_ms: float,
+    ) -> None:
         call = item.context[1]
         if not call.answer.done():
             held_us = int((self.host.now() - call.received_ms) * 1000.0)
             told = {"output": output} if fate == Fate.DONE else {"reason": _line(output)}
+            if rider is not None:
+                waited_us = int((self.host.now() - made_ms) * 1000.0)
+                told["status"] = wire.Status(
+                    sequence=rider[0], held_us=waited_us, numbers=rider[1].tolist()
+                )
             call.answer.set_result(
                 wire.Result(id=item.number, fate=int(fate), held_us=held_us, **told)
             )

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
-from cosmo.node import Method, Site, UpdateObservation
-from cosmo.node.guard import ask, checked_numbers, checked_update, made_updater
+from cosmo.node import Method, ResultObservation, Site, UpdateObservation
+from cosmo.node.guard import ask, checked_numbers, checked_ride, checked_update, made_updater
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -19,7 +19,7 @@ class Teller:
     def __init__(self, method: Method, site: Site) -> None:
         self.method = method
         self._updater = made_updater(method, site)
-        self.rides = self._updater.rides  # statuses on results (R31), which live nodes do not send
+        self.rides = self._updater.rides  # whether it is to be asked before each result (R31)
 
     def decide(self, seen: UpdateObservation, ens: int) -> tuple[Bools, float, Floats]:
         """([EN] whether to send, ms until the next decision, the numbers of a status)."""
@@ -31,6 +31,15 @@ class Teller:
             told = ask(self.method, self._updater.encode, seen.states)
             numbers = checked_numbers(self.method, told, 1, self.method.carries)[0]
         return whom, float(interval_ms[0]), numbers.copy()
+
+    def ride(self, result: ResultObservation) -> Floats | None:
+        """The numbers of a status that rides on this result (R31); None if none does."""
+        answer = ask(self.method, self._updater.ride, result)
+        if not checked_ride(self.method, answer, 1)[0]:
+            return None
+        told = ask(self.method, self._updater.encode, result.states)
+        numbers: Floats = checked_numbers(self.method, told, 1, self.method.carries)[0].copy()
+        return numbers
 
 
 class GuardedTeller(Teller):
@@ -50,3 +59,12 @@ class GuardedTeller(Teller):
             self.faults += 1
             self.report(str(error))
             return np.zeros(ens, np.bool_), self._pause_ms, np.zeros(self.method.carries)
+
+    def ride(self, result: ResultObservation) -> Floats | None:
+        """What the updater says, or nothing."""
+        try:
+            return super().ride(result)
+        except InputError as error:
+            self.faults += 1
+            self.report(str(error))
+            return None

@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.errors import InputError
 from cosmo.live.cell import arrivals_at_ens
 from cosmo.live.chooser import Chooser
 from cosmo.live.core_en import EnCore, EnRules
@@ -23,7 +22,7 @@ from cosmo.live.host import DELIVERY, EN_DECISION, GENERATION, SN_DECISION, Emul
 from cosmo.live.items import Fate, Item
 from cosmo.live.link import Factor, Link
 from cosmo.live.teller import Teller
-from cosmo.node import NOBODY, NOTHING, Method
+from cosmo.node import NOBODY, NOTHING, Method, ResultObservation, Site
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import site_of
@@ -127,10 +126,7 @@ class VirtualWorld:
             told = links.told[0][sn]
             teller = None if method.carries == NOTHING else Teller(method, site)
             if teller is not None and teller.rides:
-                raise InputError(
-                    f"method {type(method).__name__}: has statuses ride on results (R31), which"
-                    " live nodes do not"
-                )
+                teller = _AskedAtResults(method, site, self)
             self.sns.append(
                 SnCore(
                     site,
@@ -187,8 +183,12 @@ class VirtualWorld:
     def _before(self, kind: int) -> None:
         """A laboratory tells all ENs what is known at every decision of a world, of SNs as well."""
         if kind in (EN_DECISION, SN_DECISION):
-            for node in self.ens:
-                node.chooser.pass_on()
+            self.tell_ens()
+
+    def tell_ens(self) -> None:
+        """Have all ENs hear what is known of their tasks."""
+        for node in self.ens:
+            node.chooser.pass_on()
 
     def _feed_tasks(self) -> None:
         tasks = self._episode.tasks
@@ -250,6 +250,18 @@ def _factor(steps: Floats, period_ms: float, time_ms: float) -> float:
     return float(steps[min(int(time_ms / period_ms), len(steps) - 1)])
 
 
+class _AskedAtResults(Teller):
+    """An updater that is asked at results: one more turn of a laboratory, where ENs are told."""
+
+    def __init__(self, method: Method, site: Site, world: "VirtualWorld") -> None:
+        super().__init__(method, site)
+        self._world = world
+
+    def ride(self, result: ResultObservation) -> Floats | None:
+        self._world.tell_ens()
+        return super().ride(result)
+
+
 class _FromEn:
     """The transport of one EN."""
 
@@ -299,10 +311,25 @@ class _FromSn:
         en = int(self._world.site.links.told[0][self._sn, place])
         return self._world.ens[en], self._world.columns[en, self._sn][0]
 
-    def answer(self, en: int, item: Item, fate: Fate, output: bytes, arrival_ms: float) -> None:
-        (node, _), own = self._there(en), item.context[1]
+    def answer(
+        self,
+        en: int,
+        item: Item,
+        fate: Fate,
+        output: bytes,
+        arrival_ms: float,
+        rider: tuple[int, Floats] | None,
+    ) -> None:
+        (node, column), own = self._there(en), item.context[1]
+        made_ms = self._world.clock.now()
+
+        def arrived() -> None:
+            node.result(own, output)
+            if rider is not None:
+                node.status(column, rider[0], made_ms, rider[1].tolist())
+
         if fate == Fate.DONE:
-            self._world.deliver(arrival_ms, lambda: node.result(own, output))
+            self._world.deliver(arrival_ms, arrived)
         else:
             self._world.deliver(arrival_ms, lambda: node.refused(own))
 

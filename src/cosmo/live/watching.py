@@ -146,7 +146,7 @@ class Watching:
             await asyncio.sleep(behaviour.heartbeat_ms / 1000.0)
 
     def _take(self, message: Any) -> None:
-        server, now = self._server, self._server.host.now()
+        server = self._server
         if message.HasField("welcome"):
             welcome = message.welcome
             again = welcome.boot == self._boot
@@ -157,16 +157,20 @@ class Watching:
             self._check(welcome)
             server.log.info("sn connected", sn=self.peer.name, boot=welcome.boot, again=again)
         elif message.HasField("status"):
-            status = message.status
-            if len(status.numbers) == self._carries:
-                made_ms = now - status.held_us / 1000.0 - self.transit_ms
-                server.core.status(self._sn, status.sequence, made_ms, status.numbers)
-                server.counters.add("statuses_total", sn=self.peer.name)
+            self.take_status(message.status)
         elif message.HasField("heartbeat"):
             sample_ms = (time.monotonic_ns() // 1000 - message.heartbeat.echo) / 1000.0
             before = self.round_trip_ms
             weight = _SMOOTHING if before else 1.0
             self.round_trip_ms = before + weight * (sample_ms - before)
+
+    def take_status(self, status: Any) -> None:
+        """A status of the SN, over the stream or on a result; dated by durations."""
+        if len(status.numbers) == self._carries:
+            now = self._server.host.now()
+            made_ms = now - status.held_us / 1000.0 - self.transit_ms
+            self._server.core.status(self._sn, status.sequence, made_ms, status.numbers)
+            self._server.counters.add("statuses_total", sn=self.peer.name)
 
     def _check(self, welcome: Any) -> None:
         """Say so if the SN is not what the configuration says."""
