@@ -31,7 +31,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-BENCHMARKS := world decisions training scheduler envs engines
+BENCHMARKS := world decisions training scheduler envs engines live
 
 bench: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done
@@ -98,7 +98,7 @@ dist-check: .venv-tools/ready
 # The lock names versions only, no host, for every platform and Python that we support.
 lock: .venv/ready
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra lab --group dev --universal --upgrade \
+	$(BIN)/uv pip compile pyproject.toml --extra lab --extra live --group dev --universal --upgrade \
 	  --no-emit-index-url --no-header --quiet -o requirements.lock
 	$(BIN)/uv pip compile --group docs --group release --universal --upgrade \
 	  --no-emit-index-url --no-header --quiet -o requirements-tools.lock

@@ -21,7 +21,7 @@ SOURCE = Path(cosmo.__file__).parent.parent
 ROOMS = (
     "errors", "interrupts", "checksums", "arrays", "files", "seeds", "node", "policy", "toml",
     "documents", "scenario", "tables", "workload", "world", "ns3", "engine", "measure", "control",
-    "learn", "study", "envs", "cli", "__main__",
+    "live", "learn", "study", "envs", "cli", "__main__",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from cosmo.envs import EnView, SnView
 from cosmo.learn.config import TrainingConfig
+from cosmo.live.config import NodeConfig
 from cosmo.scenario import Scenario
 from cosmo.scenario import load as load_scenario
 from cosmo.study import load, load_plan
@@ -39,6 +40,8 @@ def _cheaper(arguments):
         arguments[place] = str(min(2, int(arguments[place])))
     if arguments[:2] == ["calibrate", "access"]:
         arguments += ["--rates", "160", "--episodes", "1", "--set", "episode.window_ms=3000"]
+    if arguments[:2] == ["live", "run"]:
+        arguments += ["--set", "episode.window_ms=400", "--set", "episode.warmup_ms=0"]
     if arguments[0] == "bound" or (arguments[0] == "simulate" and "ns3" in arguments):
         arguments += [part for item in SHORT_WORLD for part in ("--set", item)]
     if arguments[0] in ("run", "train", "compare"):
@@ -108,7 +111,8 @@ def _fields(model, prefix=""):
 
 
 @pytest.mark.parametrize(
-    ("page", "model"), [("reference.md", Scenario), ("learning.md", TrainingConfig)]
+    ("page", "model"),
+    [("reference.md", Scenario), ("learning.md", TrainingConfig), ("live.md", NodeConfig)],
 )
 def test_the_docs_name_every_field(page, model):
     text = (ROOT / "docs" / page).read_text()

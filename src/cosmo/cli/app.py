@@ -11,20 +11,20 @@ from cosmo.cli import (
     compare,
     evaluate,
     importing,
+    live,
     methods,
     ns3,
     report,
     run,
     scenario,
+    serve,
     simulate,
     study,
     train,
     view,
     workload,
 )
-from cosmo.errors import InputError
-
-_INTERRUPTED = 130
+from cosmo.cli.running import carried_out
 
 app = typer.Typer(
     name="cosmo",
@@ -45,6 +45,8 @@ app.command("workload")(workload.workload)
 app.command("import")(importing.import_trace)
 app.command("methods")(methods.methods)
 app.add_typer(study.app, name="study")
+app.add_typer(serve.app, name="serve")
+app.add_typer(live.app, name="live")
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(ns3.app, name="ns3")
 app.add_typer(calibrate.app, name="calibrate")
@@ -62,17 +64,5 @@ def _root(
 
 
 def run_command() -> int:
-    """Carry out the command line; the exit code.
-
-    Raises InputError for bad input, what is wrong with the command line as well, EngineError if an
-    engine failed, KeyboardInterrupt, and OSError if the output cannot be written.
-    """
-    try:
-        code = app(standalone_mode=False)
-    except typer.TyperException as error:
-        raise InputError(error.format_message().replace("\n", " ")) from None
-    except typer.Abort:
-        code = _INTERRUPTED
-    if code == _INTERRUPTED:  # some versions of typer return it, some raise
-        raise KeyboardInterrupt
-    return code if isinstance(code, int) else 0
+    """Carry out the command line, as `carried_out` says; the exit code."""
+    return carried_out(app)

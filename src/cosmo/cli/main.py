@@ -13,6 +13,7 @@ from cosmo.cli import streams
 from cosmo.errors import EngineError, InputError
 
 _LONGEST = 1000  # characters of a line that people read: names of others may be of any length
+_OF_LIVE = ("google", "grpc", "grpc_health")
 
 
 def main() -> NoReturn:
@@ -24,7 +25,9 @@ def main() -> NoReturn:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "cosmo":
             raise
-        _fail(f"needs {error.name}; install it from a clone: pip install '.[lab]'", 2)
+        missing = (error.name or "").partition(".")[0]
+        extra = "live" if missing in _OF_LIVE or sys.argv[1:2] == ["serve"] else "lab"
+        _fail(f"needs {error.name}; install it from a clone: pip install '.[{extra}]'", 2)
     except InputError as error:
         _fail(str(error), 2)
     except EngineError as error:
@@ -50,7 +53,10 @@ def _show_version() -> int:
 
 
 def _run_command() -> int:
-    from cosmo.cli.app import run_command
+    if sys.argv[1:2] == ["serve"]:  # a node: light, and soon there
+        from cosmo.cli.daemons import run_command
+    else:
+        from cosmo.cli.app import run_command
 
     with interrupts.marked():
         return run_command()

@@ -1,0 +1,110 @@
+"""What an EN costs behind gRPC: tasks in a second of the EN's processor time against a bare echo of
+the same payload on the same stack; and how long a decision takes, and how large the process is.
+
+Processor time, not wall time: what else the machine does does not count.
+
+python benchmarks/live.py [--small]
+"""
+
+import asyncio
+import multiprocessing
+import os
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import grpc
+
+from cosmo.live import wire
+from cosmo.live.config import changed_config, load_config
+from cosmo.live.processes import nodes
+from cosmo.live.top import scraped
+from measured import sized
+
+SECONDS = sized(5.0, 1.0)
+CALLS_AT_ONCE = 32
+PAYLOAD = bytes(35_000)
+
+
+async def _echo(pipe: Connection) -> None:
+    async def answer(task: bytes, context: object) -> bytes:
+        return b""
+
+    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+    handler = grpc.unary_unary_rpc_method_handler(answer)
+    service = grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.En", {"Submit": handler})
+    server.add_generic_rpc_handlers([service])
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    pipe.send(port)
+    await server.wait_for_termination()
+
+
+def echo_process(pipe: Connection) -> None:
+    """A server that reads its input and says nothing."""
+    try:
+        import uvloop
+
+        uvloop.run(_echo(pipe))
+    except ImportError:
+        asyncio.run(_echo(pipe))
+
+
+def processor_s(pid: int) -> float:
+    """Processor time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def calls_per_s(address: str, pid: int) -> float:
+    """Calls in a second of the server's processor time, some at a time."""
+    task = wire.Task(cycles=1.0, deadline_us=10**7, input=PAYLOAD).SerializeToString()
+    count, over = 0, time.monotonic() + SECONDS
+    async with grpc.aio.insecure_channel(address) as channel:
+        submit = channel.unary_unary(wire.SUBMIT)
+
+        async def caller() -> None:
+            nonlocal count
+            while time.monotonic() < over:
+                await submit(task)
+                count += 1
+
+        await submit(task)
+        start = processor_s(pid)
+        await asyncio.gather(*(caller() for _ in range(CALLS_AT_ONCE)))
+        return count / (processor_s(pid) - start)
+
+
+def main() -> None:
+    """Measure and print."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=echo_process, args=(theirs,), daemon=True)
+    process.start()
+    assert process.pid is not None
+    bare = asyncio.run(calls_per_s(f"127.0.0.1:{ours.recv()}", process.pid))
+    process.kill()
+    fields: dict[str, object] = {
+        "method.use": "priced-books",
+        "admin": "127.0.0.1:0",
+        "limits.calls_per_s": 1e6,
+        "limits.burst": 10**6,
+    }
+    sn = changed_config(load_config("sn"), {"method.use": "priced-books"})
+    for name in ("all-local", "priced-books"):
+        en = changed_config(load_config("en"), {**fields, "method.use": name})
+        with nodes([en], [sn]) as ([here], _):
+            rate = asyncio.run(calls_per_s(here.address, here.process.pid))
+            found = scraped(f"127.0.0.1:{here.said('serving')[0]['admin']}")
+            status = Path(f"/proc/{here.process.pid}/status").read_text()
+        told = {(each.name, each.labels.get("quantile", "")): each.value for each in found}
+        [resident] = [line.split()[1] for line in status.splitlines() if "VmRSS" in line]
+        print(
+            f"{name}: {rate:.0f} tasks a processor second, {rate / bare:.2f} of a bare echo's"
+            f" {bare:.0f};"
+            f" decision p99 {told['decision_ms', '0.99']:.2f} ms, {int(resident) / 1000:.0f} MB"
+        )
+
+
+if __name__ == "__main__":
+    main()

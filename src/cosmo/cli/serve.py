@@ -1,0 +1,49 @@
+"""`cosmo serve`: a node as a daemon. Imports nothing of the laboratory."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Run an edge node or a service node as a daemon.", no_args_is_help=True)
+
+ConfigOption = Annotated[
+    str, typer.Option("--config", "-c", help="A TOML file that extends the preset en or sn.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Set a field, e.g. method.use=priced-books. Repeatable."),
+]
+HandlerOption = Annotated[
+    str | None,
+    typer.Option(help="emulate, module:function, or a command after `command:`."),
+]
+
+
+def _settings(settings: list[str] | None, handler: str | None) -> list[str]:
+    found = list(settings or [])
+    if handler == "emulate":
+        found += ["handler.kind=emulate", 'handler.target=""']
+    elif handler is not None and handler.startswith("command:"):
+        found += ["handler.kind=command", f"handler.target={handler.removeprefix('command:')!r}"]
+    elif handler is not None:
+        found += ["handler.kind=python", f"handler.target={handler!r}"]
+    return found
+
+
+def _serve(role: str, config: str, settings: list[str] | None, handler: str | None) -> None:
+    from cosmo.live.daemon import serve
+
+    serve(role, Path(config), _settings(settings, handler))
+
+
+@app.command("en")
+def en(config: ConfigOption = "en", settings: SetOption = None, handler: HandlerOption = None):  # type: ignore[no-untyped-def]
+    """Run an edge node until SIGTERM; SIGHUP reads the file again."""
+    _serve("en", config, settings, handler)
+
+
+@app.command("sn")
+def sn(config: ConfigOption = "sn", settings: SetOption = None, handler: HandlerOption = None):  # type: ignore[no-untyped-def]
+    """Run a service node until SIGTERM; SIGHUP reads the file again."""
+    _serve("sn", config, settings, handler)

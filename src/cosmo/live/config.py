@@ -1,0 +1,206 @@
+"""What a daemon is told in its TOML file, validated like a scenario: errors are one line."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from cosmo.documents import Documents, dump
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Range = tuple[Positive, Positive]
+Address = Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,60}$")]
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Node(_Group):
+    """A node's slots, speed and room (R9 to R11)."""
+
+    slots: Count
+    cycles_per_ms: Positive  # of one slot
+    storage_bytes: Positive
+    queue_capacity: Count
+
+
+class Peer(Node):
+    """A node of the other kind, and the link to it."""
+
+    name: Name
+    address: Address | Literal[""] = ""  # of an SN; ENs come by themselves
+    up_mbps: Positive
+    down_mbps: Positive
+
+
+class MethodGroup(_Group):
+    """Who decides."""
+
+    use: str  # as in `cosmo simulate --method`
+    fallback: str  # decides while the method misbehaves
+    shadow: str  # is asked too and never obeyed; empty: nobody
+    slow_ms: Positive  # a decision that takes longer is a fault
+    seed: Annotated[int, Field(ge=0)]  # of a method's own random draws, and the run of a training
+
+
+class Handler(_Group):
+    """Who does the work: `emulate` holds a slot, `python` calls a function, `command` a program."""
+
+    kind: Literal["emulate", "python", "command"]
+    target: str  # module:function, or the command line
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Handler":
+        if (self.kind == "emulate") != (not self.target):
+            raise ValueError(f"target = {self.target!r}: must be given unless kind is emulate")
+        if self.kind == "python" and len([part for part in self.target.split(":") if part]) != 2:
+            raise ValueError(f"target = {self.target!r}: must look like module:function")
+        return self
+
+
+class Expected(_Group):
+    """What tasks are expected: methods scale what they see by it."""
+
+    input_bytes: Range
+    cycles: Range
+    deadline_ms: Range
+    rate: Positive  # a second
+    squared_variation: NotNegative
+    residual_ms: Positive  # until a UE leaves the cell, where it does not say
+    reservation_floor_bytes: NotNegative  # R9
+
+
+class LinkGroup(_Group):
+    """What the links are like (R13)."""
+
+    hops: Count
+    hop_delay_ms: NotNegative
+    packet_bytes: Positive
+    result_bytes: Positive
+    emulate: bool  # hold messages back for as long as such a link would: for a test bed
+
+
+class Behaviour(_Group):
+    """What a node does when others do not."""
+
+    late: Literal["drop", "finish"]  # tasks whose budget is gone: stop, or go on as R11 says
+    guard: bool  # subtract the measured overhead of the path from budgets
+    most_guard_ms: NotNegative
+    silent_ms: Positive  # an SN that nothing is heard of for so long is not offloaded to
+    heartbeat_ms: Positive
+    most_updates_per_s: Positive  # to each EN
+    refresh_ms: NotNegative  # a status that says nothing new waits for so long
+    drain_s: NotNegative  # after SIGTERM, for tasks that are under way
+
+
+class Limits(_Group):
+    """What strangers can ask for."""
+
+    input_bytes: Count
+    calls: Count  # at a time
+    calls_per_s: Positive  # of each client
+    burst: Count
+    connections: Count
+    idle_s: Positive  # a connection without a call is closed
+
+
+class Tls(_Group):
+    """Certificates; all empty: none, which is for one machine only."""
+
+    certificate: str
+    key: str
+    authority: str  # who signs those that may talk to this node
+    allowed: tuple[str, ...]  # names (SAN) that may; empty: all that the authority has signed
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Tls":
+        given = [bool(self.certificate), bool(self.key), bool(self.authority)]
+        if any(given) and not all(given):
+            raise ValueError("certificate: must come with key and authority")
+        return self
+
+
+class Log(_Group):
+    """What is written down."""
+
+    level: Literal["debug", "info", "warning"]
+    decisions: str  # a CSV or Parquet file, a row a task; empty: none
+    rows: Count  # in a file; then the next begins
+
+
+class Scales(_Group):
+    """R18."""
+
+    wait_ms: Positive
+    work_ms: Positive
+    throughput_mbps: Positive
+    residual_ms: Positive
+    age_ms: Positive
+    most_age: Positive
+
+
+class Prices(_Group):
+    """R16."""
+
+    success: Positive
+    per_number: NotNegative
+
+
+class NodeConfig(_Group):
+    """One daemon."""
+
+    role: Literal["en", "sn"]
+    name: Name
+    description: str
+    listen: Address
+    admin: Address | Literal[""]  # metrics and a page; empty: none
+    scale: Positive  # of time: 5 is five times slower
+    reflection: bool
+    neighbours: Annotated[int, Field(ge=0)]  # other ENs that share the SNs, as methods count them
+    node: Node
+    method: MethodGroup
+    handler: Handler
+    expected: Expected
+    links: LinkGroup
+    behaviour: Behaviour
+    limits: Limits
+    tls: Tls
+    log: Log
+    scales: Scales
+    prices: Prices
+    peers: tuple[Peer, ...]
+
+    @model_validator(mode="after")
+    def _peers(self) -> "NodeConfig":
+        if not self.peers:
+            raise ValueError("peers: must name at least one node")
+        names = [peer.name for peer in self.peers]
+        if len(set(names)) < len(names):
+            raise ValueError("peers: every one must have a name of its own")
+        for number, peer in enumerate(self.peers):
+            if self.role == "en" and not peer.address:
+                raise ValueError(f"peers.{number}.address: an SN must have one")
+        return self
+
+
+_CONFIGS = Documents("config", NodeConfig, "cosmo.live", "en", "method.use=priced-books")
+
+
+def load_config(source: str | Path, settings: Iterable[str] = ()) -> NodeConfig:
+    """A preset (`en`, `sn`) or a TOML file that extends one, with single fields set."""
+    return _CONFIGS.load(source, settings)
+
+
+def changed_config(config: NodeConfig, fields: dict[str, object]) -> NodeConfig:
+    """The same with fields set by name."""
+    return _CONFIGS.validated(config.model_dump(), fields)
+
+
+def config_text(config: NodeConfig) -> str:
+    """As a complete TOML file."""
+    return dump(config)

@@ -1,0 +1,349 @@
+"""An edge node: decides on each task that has reached it, runs some, offloads some, rejects some.
+
+What it knows is what `cosmo.node` says that an EN can know: its own queue, what it has put on its
+links, the statuses that it was sent, and what became of its own tasks. The method that decides is
+the very object that the simulator plays.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from cosmo.live.chooser import Chooser
+from cosmo.live.host import DELIVERY, Host, Timer, Worker
+from cosmo.live.items import Fate, Item
+from cosmo.live.link import Link
+from cosmo.live.station import Station
+from cosmo.live.throughput import Throughput
+from cosmo.node import DONE, GIVEN_UP, REFUSED, DispatchObservation, Site
+
+_NO_LINK = (1.0, 0.0, 0.0)  # what is shown of a link that is not there
+FAR_MS = 1e6  # the backlog that methods are shown of a link whose SN is silent
+
+
+class EnTransport(Protocol):
+    """How an EN reaches others. `arrival_ms` is when its own books say that a message is there."""
+
+    def offload(self, sn: int, item: Item, arrival_ms: float) -> None:
+        """Send a task to an SN, at most once."""
+        ...
+
+    def recall(self, sn: int, item: Item) -> None:
+        """The EN no longer waits for a task; the SN may drop it."""
+        ...
+
+    def acknowledge(self, sn: int, sequence: int, arrival_ms: float) -> None:
+        """Tell an SN that its status is in the cache."""
+        ...
+
+    def answer(self, item: Item, fate: Fate, output: bytes) -> None:
+        """Tell the UE; once for each task."""
+        ...
+
+
+@dataclass(frozen=True)
+class EnRules:
+    """How an EN behaves; the defaults are the simulator's."""
+
+    ack_bytes: float = 64.0
+    latency_weight: float = 0.1
+    throughput_weight: float = 0.25  # R8
+    nominal_mbps: float = 128.6  # of an upload that took no time
+    answer_late: bool = False  # tell the UE when the budget is gone, not when the result comes
+    drop_late: bool = False  # and stop working on it, which R11 does not
+
+
+@dataclass(slots=True)
+class Cache:
+    """The last status of an SN (R14), and whether the SN is there at all."""
+
+    numbers: np.ndarray[tuple[int], np.dtype[np.float64]]
+    sequence: int = -1
+    source_ms: float = math.nan
+    silent: bool = False
+    unbooked_ms: float = 0.0  # until then the SN is busy with work that no books know of
+
+
+class EnCore:
+    """One EN. All calls come from one thread; none of them blocks."""
+
+    def __init__(
+        self,
+        site: Site,
+        index: int,
+        chooser: Chooser,
+        host: Host,
+        worker: Worker,
+        transport: EnTransport,
+        links: Sequence[Link],
+        rules: EnRules | None = None,
+    ) -> None:
+        """`links` are those to the SNs that it reaches, in the order of the site's."""
+        self.rules = rules or EnRules()
+        self.site, self.index, self.chooser = site, index, chooser
+        self._host, self._worker, self._transport, self.links = host, worker, transport, links
+        self.station = Station(
+            site.en, index, site.reservation_floor_bytes, self.rules.latency_weight, self._begin
+        )
+        carries = chooser.method.carries
+        self.caches = [Cache(np.zeros(carries)) for _ in links]
+        self._throughput = Throughput(self.rules.throughput_weight, self.rules.nominal_mbps)
+        self._work: dict[int, Timer] = {}  # by slot
+        self._away: dict[int, Item] = {}  # offloaded tasks that nothing was heard of, by number
+        self._numbers = 0
+        self.guard_ms: Callable[[], float] = lambda: 0.0
+        self.on_choice: Callable[[DispatchObservation, Item], None] | None = None
+        self.on_end: Callable[[Item, Fate], None] | None = None
+
+    @property
+    def sns(self) -> int:
+        """How many SNs it knows."""
+        return len(self.links)
+
+    @property
+    def under_way(self) -> int:
+        """Tasks that the node still has to do with."""
+        return self.station.requests + len(self._away)
+
+    def away(self, sn: int) -> list[Item]:
+        """Tasks that were sent to an SN, and nothing was heard of."""
+        return [item for item in self._away.values() if item.action == sn + 1]
+
+    def next_number(self) -> int:
+        """A number for a task that has none."""
+        self._numbers += 1
+        return self._numbers - 1
+
+    def arrive(self, item: Item) -> None:
+        """A task has reached the EN with its whole input (R1)."""
+        now = self._host.now()
+        if self.rules.answer_late and item.expires_ms <= now:
+            item.ended = True
+            self._answer(item, Fate.EXPIRED, b"")
+            return
+        seen = self.observation(item, now)
+        item.action = self.chooser.choose(seen)
+        item.decided_ms = now
+        if self.on_choice is not None:
+            self.on_choice(seen, item)
+        if self.rules.answer_late:
+            expire = partial(self._expire, item)
+            item.expiry = self._host.at(item.expires_ms, DELIVERY, expire)
+        if item.action == 0:
+            self._take_local(item, now)
+        elif item.action <= self.sns:
+            self._send(item, item.action - 1, now)
+        else:
+            self._tell(item, GIVEN_UP, False, now)
+            self._end(item, Fate.REJECTED, b"")
+
+    def observation(self, item: Item, now: float) -> DispatchObservation:
+        """What the EN sees of a task that has just reached it."""
+        elapsed = now - item.generated_ms
+        mbps, trend = self._throughput.sample(item.ue, item.input_bytes, elapsed)
+        reach = self.site.links.reach[self.index]
+        status = np.zeros((1, len(reach), len(self.caches[0].numbers)))
+        status_ms = np.full((1, len(reach)), np.nan)
+        up_link = np.tile(_NO_LINK, (1, len(reach), 1))
+        backlog = np.full((1, len(reach)), np.inf)
+        for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True)):
+            status[0, sn], status_ms[0, sn] = cache.numbers, cache.source_ms
+            up_link[0, sn], backlog[0, sn] = link.statistics(now), self._backlog_ms(sn, now)
+        return DispatchObservation(
+            world=np.zeros(1, np.int64),
+            en=np.array([self.index], np.int64),
+            ue=np.array([item.ue], np.int64),
+            task=np.array([item.number], np.int64),
+            time_ms=np.array([now]),
+            generated_ms=np.array([item.generated_ms]),
+            input_bytes=np.array([item.input_bytes], np.float64),
+            cycles=np.array([item.cycles], np.float64),
+            deadline_ms=np.array([item.deadline_ms - self.guard_ms()]),
+            throughput_mbps=np.array([mbps]),
+            throughput_trend_mbps=np.array([trend]),
+            residual_ms=np.array([item.residual_ms]),
+            en_state=self.station.state(now)[None],
+            local_wait_ms=np.array([self.station.wait_ms(item, now)]),
+            local_room=np.array([self.station.has_room(item)]),
+            sn=reach[None],
+            status=status,
+            status_ms=status_ms,
+            up_link_mbps=up_link,
+            up_backlog_ms=backlog,
+        )
+
+    def _backlog_ms(self, sn: int, now: float) -> float:
+        """Of a link; work that the method's books cannot know of counts as backlog, too."""
+        cache = self.caches[sn]
+        if cache.silent:
+            return FAR_MS
+        return self.links[sn].backlog_ms(now) + max(0.0, cache.unbooked_ms - now)
+
+    # Local work.
+
+    def _take_local(self, item: Item, now: float) -> None:
+        if not self.station.admit(item, now):
+            self._tell(item, REFUSED, False, now)
+            self._end(item, Fate.REFUSED, b"")
+
+    def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
+        item.started_ms = self._host.now()
+        finished = partial(self._finish, slot, item, finish_ms)
+        failed = partial(self._fail, slot, item)
+        self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
+
+    def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
+        now = self._host.now()
+        self.station.complete(slot, finish_ms if self._worker.exact else now)
+        self._done(item, output, now, 0)
+
+    def _fail(self, slot: int, item: Item, reason: str) -> None:
+        now = self._host.now()
+        self.station.complete(slot, now)
+        self._tell(item, DONE, False, now, action=0)
+        self._end(item, Fate.FAILED, reason.encode())
+
+    def _done(self, item: Item, output: bytes, now: float, action: int) -> None:
+        in_time = now - item.generated_ms <= item.deadline_ms
+        self._tell(item, DONE, in_time, now, action)
+        self._end(item, Fate.DONE if in_time else Fate.LATE, output)
+
+    # Offloading.
+
+    def _send(self, item: Item, sn: int, now: float) -> None:
+        if self.caches[sn].silent:  # refused in the name of an SN that nobody hears of
+            self._tell(item, REFUSED, False, now)
+            self._rerun(item, now)
+            return
+        self._away[item.number] = item
+        arrival = self.links[sn].send(item.input_bytes, now)
+        self._transport.offload(sn, item, arrival)
+
+    def result(self, item: Item, output: bytes) -> None:
+        """An SN has sent the result of a task."""
+        if self._away.pop(item.number, None) is not None:
+            self._done(item, output, self._host.now(), item.action)
+
+    def refused(self, item: Item) -> None:
+        """An SN has refused a task (R27)."""
+        if self._away.pop(item.number, None) is not None:
+            self._tell(item, REFUSED, False, self._host.now())
+            self._end(item, Fate.REFUSED, b"")
+
+    def failed(self, item: Item, fate: Fate, reason: str) -> None:
+        """An SN could not do a task: its handler failed, or the budget was gone there."""
+        if self._away.pop(item.number, None) is not None:
+            self._tell(item, DONE, False, self._host.now())
+            self._end(item, fate, reason.encode())
+
+    def lost(self, item: Item) -> None:
+        """The SN has vanished with a task: once more, here, if there is time and room for it."""
+        if self._away.pop(item.number, None) is not None:
+            now = self._host.now()
+            self._tell(item, REFUSED, False, now)
+            self._rerun(item, now)
+
+    def _rerun(self, item: Item, now: float) -> None:
+        in_time = self.station.delay_ms(item, now) <= item.deadline_ms
+        if item.answered or not in_time or not self.station.has_room(item):
+            self._end(item, Fate.FAILED, b"the SN has vanished")
+            return
+        item.rerun = True
+        self.station.admit(item, now)
+
+    # What is heard of SNs.
+
+    def status(self, sn: int, sequence: int, source_ms: float, numbers: Sequence[float]) -> None:
+        """A status has come; the cache takes it if it is newer, and says so (R14)."""
+        cache = self.caches[sn]
+        if sequence <= cache.sequence:
+            return
+        cache.sequence, cache.source_ms = sequence, source_ms
+        cache.numbers = np.array(numbers, np.float64)
+        arrival = self.links[sn].send(self.rules.ack_bytes, self._host.now())
+        self._transport.acknowledge(sn, sequence, arrival)
+
+    def silence(self, sn: int, silent: bool) -> None:
+        """Nothing is heard of an SN any more, or something is again."""
+        self.caches[sn].silent = silent
+
+    def restarted(self, sn: int, work_cycles: float) -> None:
+        """An SN, or the EN itself, is new: books of before mean nothing.
+
+        The SN has so many cycles to do that no books know of. A dispatcher's books are of all SNs,
+        so what is under way to the others becomes such work, too.
+        """
+        now = self._host.now()
+        cache = self.caches[sn]
+        cache.sequence, cache.source_ms = -1, math.nan
+        cache.numbers = np.zeros_like(cache.numbers)
+        self.links[sn].forget()
+        self.start_over()
+        cache.unbooked_ms = now + work_cycles / self._rate(sn)
+
+    def _rate(self, sn: int) -> float:
+        """Cycles per ms of an SN, all slots together."""
+        return float(self.site.sn.full_rate[self.site.links.reach[self.index, sn]])
+
+    def start_over(self) -> None:
+        """Give the method fresh books, and count what is under way as work that they lack."""
+        now = self._host.now()
+        self.chooser.start_over()
+        for sn, cache in enumerate(self.caches):
+            cycles = sum(item.cycles for item in self._away.values() if item.action == sn + 1)
+            cache.unbooked_ms = max(cache.unbooked_ms, now + cycles / self._rate(sn))
+
+    # Ends.
+
+    def cancel(self, item: Item) -> None:
+        """The UE no longer wants it."""
+        item.answered = True
+        self._give_up(item)
+
+    def _expire(self, item: Item) -> None:
+        """The budget is gone: the UE hears it now, whatever becomes of the task."""
+        self._answer(item, Fate.EXPIRED, b"")
+        if self.rules.drop_late:
+            self._give_up(item)
+
+    def _give_up(self, item: Item) -> None:
+        if item.ended:
+            return
+        now = self._host.now()
+        if self._away.pop(item.number, None) is not None:
+            self._transport.recall(item.action - 1, item)
+        else:
+            slot = self._drop(item, now)
+            if slot is not None:
+                slot.cancel()
+        self._tell(item, GIVEN_UP, False, now)
+        self._end(item, Fate.EXPIRED, b"")
+
+    def _drop(self, item: Item, now: float) -> Timer | None:
+        """Take a task out of the station; the work on it, if it had begun."""
+        before = dict(self._work)
+        slot = self.station.drop(item, now)
+        return None if slot is None else before[slot]
+
+    def _end(self, item: Item, fate: Fate, output: bytes) -> None:
+        item.ended = True
+        if item.expiry is not None:
+            item.expiry.cancel()
+        self._answer(item, fate, output)
+
+    def _answer(self, item: Item, fate: Fate, output: bytes) -> None:
+        if not item.answered:
+            item.answered = True
+            if self.on_end is not None:
+                self.on_end(item, fate)
+            self._transport.answer(item, fate, output)
+
+    def _tell(
+        self, item: Item, fate: int, in_time: bool, now: float, action: int | None = None
+    ) -> None:
+        chosen = item.action if action is None else action
+        self.chooser.tell(item.number, chosen, fate, in_time, now)

@@ -1,0 +1,98 @@
+"""The life of a daemon: start, serve, reload, drain, stop."""
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from cosmo.errors import InputError
+from cosmo.live.config import NodeConfig, load_config
+from cosmo.live.logs import Log
+from cosmo.live.serve_en import EnServer
+from cosmo.live.serving import Serving
+from cosmo.policy.registry import method
+
+# What a running node can take over; all else needs a restart.
+_RELOADABLE = ("method", "behaviour", "limits", "log")
+_SWITCH_S = 5e-4  # gRPC's own thread must not wait for long while this one decides
+
+
+def serve(role: str, source: Path, settings: Iterable[str] = ()) -> None:
+    """Run a daemon until it is told to stop; InputError if its configuration is wrong."""
+    settings = tuple(settings)
+    config = _checked(role, source, settings)
+    method(config.method.use)  # what cannot be made is refused before anything listens
+    try:
+        import uvloop
+
+        new_loop: Callable[[], asyncio.AbstractEventLoop] | None = uvloop.new_event_loop
+    except ImportError:
+        new_loop = None
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(_run(config, lambda: _checked(role, source, settings)))
+
+
+def _checked(role: str, source: Path, settings: Iterable[str]) -> NodeConfig:
+    config = load_config(source, settings)
+    if config.role != role:
+        raise InputError(f"role = {config.role!r}: must be {role!r} for cosmo serve {role}")
+    return config
+
+
+async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None:
+    loop, stop, log = (
+        asyncio.get_running_loop(),
+        asyncio.Event(),
+        Log(config.name, config.log.level),
+    )
+    serving = Serving(config, log)
+    for number, call in (
+        (signal.SIGTERM, stop.set),
+        (signal.SIGINT, stop.set),
+        (signal.SIGHUP, lambda: reload(serving, read_again)),
+    ):
+        loop.add_signal_handler(number, call)
+    await serving.start()
+    sys.setswitchinterval(_SWITCH_S)
+    gc.collect()
+    gc.freeze()  # what is here stays: collections need not look at it again
+    log.info(
+        "serving",
+        role=config.role,
+        port=serving.port,
+        admin=serving.admin.port,
+        method=config.method.use,
+        boot=serving.boot,
+        timerfd=serving.host.fine,
+        tls=bool(config.tls.certificate),
+        uvloop="uvloop" in sys.modules,
+    )
+    try:
+        await stop.wait()
+        log.info("draining", under_way=serving.node.under_way)
+        await serving.drain()
+    finally:
+        await serving.stop()
+        log.info("stopped")
+
+
+def reload(serving: Serving, read_again: Callable[[], NodeConfig]) -> None:
+    """Validate, then swap; a mistake changes nothing, and is said."""
+    node, log = serving.node, serving.log
+    try:
+        config = read_again()
+        old, new = serving.config.model_dump(), config.model_dump()
+        fixed = [name for name in old if name not in _RELOADABLE and old[name] != new[name]]
+        if fixed:
+            raise InputError(f"{fixed[0]}: cannot change while the node runs")
+        if isinstance(node, EnServer):
+            node.reload(config, method(config.method.use))
+        elif old["method"] != new["method"]:
+            raise InputError("method: cannot change while an SN runs")
+        node.config = serving.config = config
+        log.level(config.log.level)
+        log.info("reloaded", method=config.method.use)
+    except InputError as error:
+        log.warning("not reloaded", why=str(error))

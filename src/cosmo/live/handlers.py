@@ -1,0 +1,180 @@
+"""Who does the work of tasks: Python functions in processes of their own, or programs.
+
+A function is called as `function(kind, input, cycles, budget_ms)` and returns bytes. There is one
+process for each slot; a task that is cancelled takes its process along, and another is started.
+"""
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from cosmo.live.config import NodeConfig
+from cosmo.live.host import Emulated, Failed, Finished, Host, Timer, Worker
+from cosmo.live.items import Item
+from cosmo.live.worker import function_of, work
+
+
+class _Process:
+    """One worker process, and what it is doing."""
+
+    def __init__(self, target: str, loop: asyncio.AbstractEventLoop) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._loop = loop
+        self.process = context.Process(target=work, args=(target, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.ready = False
+        self.given: tuple[Any, ...] | None = None
+        self.told: Callable[[bool, bytes], None] | None = None
+        loop.add_reader(self.pipe.fileno(), self._read)
+
+    def give(self, given: tuple[Any, ...], told: Callable[[bool, bytes], None]) -> None:
+        self.given, self.told = given, told
+        if self.ready:
+            self.pipe.send(given)
+
+    def _read(self) -> None:
+        try:
+            good, output = self.pipe.recv()
+        except (EOFError, OSError):
+            good, output = False, b"the worker process has died"
+            self.end()
+        if good and not self.ready:
+            self.ready = True
+            if self.given is not None:
+                self.pipe.send(self.given)
+            return
+        told, self.told, self.given = self.told, None, None
+        if told is not None:
+            told(good, output)
+
+    @property
+    def dead(self) -> bool:
+        return self.pipe.closed
+
+    def end(self) -> None:
+        if not self.pipe.closed:
+            self._loop.remove_reader(self.pipe.fileno())
+            self.pipe.close()
+            self.process.kill()
+            self.process.join(5.0)
+
+
+class _Cancel:
+    """Ends the work on a task."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def cancel(self) -> None:
+        self._call()
+
+
+class Processes:
+    """A function in processes, one a slot."""
+
+    exact = False
+
+    def __init__(self, target: str, slots: int, host: Host) -> None:
+        function_of(target)  # what cannot be imported is refused at once
+        self._target, self._host, self._loop = target, host, asyncio.get_running_loop()
+        self._idle = [_Process(target, self._loop) for _ in range(slots)]
+        self._all = list(self._idle)
+
+    def run(self, item: Item, finish_ms: float, finished: Finished, failed: Failed) -> Timer:
+        """Have an idle process call the function."""
+        process = self._idle.pop() if self._idle else self._another()
+        if process.dead:
+            self._all.remove(process)
+            process = self._another()
+
+        def told(good: bool, output: bytes) -> None:
+            self._idle.append(process)
+            if good:
+                finished(output)
+            else:
+                failed(output.decode(errors="replace"))
+
+        budget_ms = item.expires_ms - self._host.now()
+        process.give((item.kind, item.input, item.cycles, budget_ms), told)
+        return _Cancel(lambda: self._abandon(process))
+
+    def _another(self) -> _Process:
+        process = _Process(self._target, self._loop)
+        self._all.append(process)
+        return process
+
+    def _abandon(self, process: _Process) -> None:
+        if process.told is not None:
+            process.told = None
+            process.end()
+            self._all.remove(process)
+            self._idle.insert(0, self._another())
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in self._all:
+            process.end()
+
+
+class Commands:
+    """A program for each task: input on its standard input, output on its standard output."""
+
+    exact = False
+
+    def __init__(self, command: str, host: Host) -> None:
+        self._command, self._host = shlex.split(command), host
+        self._running: set[asyncio.Task[None]] = set()
+
+    def run(self, item: Item, finish_ms: float, finished: Finished, failed: Failed) -> Timer:
+        """Start the program."""
+        task = asyncio.get_running_loop().create_task(self._run(item, finished, failed))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task  # type: ignore[return-value]
+
+    async def _run(self, item: Item, finished: Finished, failed: Failed) -> None:
+        budget = item.expires_ms - self._host.now()
+        told = {"KIND": item.kind, "CYCLES": f"{item.cycles:.0f}", "BUDGET_MS": f"{budget:.3f}"}
+        environment = {**os.environ, **{f"COSMO_{name}": text for name, text in told.items()}}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env=environment,
+            )
+        except OSError as error:
+            failed(f"the command cannot be started ({error.strerror})")
+            return
+        try:
+            output, _ = await process.communicate(item.input)
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            raise
+        if process.returncode == 0:
+            finished(output)
+        else:
+            failed(f"the command ended with {process.returncode}")
+
+    def close(self) -> None:
+        """End all programs."""
+        for task in self._running:
+            task.cancel()
+
+
+def worker_of(config: NodeConfig, host: Host) -> Worker:
+    """The handler that a configuration asks for."""
+    handler = config.handler
+    if handler.kind == "python":
+        return Processes(handler.target, config.node.slots, host)
+    if handler.kind == "command":
+        return Commands(handler.target, host)
+    return Emulated(host)

@@ -1,0 +1,50 @@
+"""What strangers can ask for: a token bucket for each client, and what a task must look like."""
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+_MOST_CLIENTS = 1024
+_MOST_US = 10**12  # eleven days: no budget is longer
+
+
+class Buckets:
+    """So many calls a second from each client, with bursts; the oldest clients are forgotten."""
+
+    def __init__(
+        self, per_s: float, burst: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._per_s, self._burst, self._clock = per_s, float(burst), clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str) -> bool:
+        """Whether a call of this client is within its bounds."""
+        now = self._clock()
+        left, since = self._left.pop(client, (self._burst, now))
+        left = min(self._burst, left + (now - since) * self._per_s)
+        allowed = left >= 1.0
+        self._left[client] = (left - 1.0 if allowed else left), now
+        if len(self._left) > _MOST_CLIENTS:
+            self._left.popitem(last=False)
+        return allowed
+
+
+def fault_of(task: Any, most_bytes: int, cycles_needed: bool) -> str:
+    """What is wrong with a task of the wire, in one line; empty if nothing."""
+    if task is None:
+        return "the message is not a Task"
+    if not (math.isfinite(task.cycles) and task.cycles >= 0.0):
+        return f"cycles = {task.cycles}: must be a number that is not negative"
+    if cycles_needed and task.cycles == 0.0:
+        return "cycles = 0: must be greater than 0"
+    if not 0 < task.deadline_us <= _MOST_US:
+        return f"deadline_us = {task.deadline_us}: must be from 1 to {_MOST_US}"
+    if task.elapsed_us > _MOST_US:
+        return f"elapsed_us = {task.elapsed_us}: must be at most {_MOST_US}"
+    if len(task.kind) > 100:
+        return f"kind: {len(task.kind)} characters, must be at most 100"
+    if len(task.input) > most_bytes:
+        return f"input: {len(task.input)} bytes, must be at most {most_bytes}"
+    return ""

@@ -1,0 +1,92 @@
+"""Who is at the other end of a call: names of certificates, and who may call."""
+
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from cosmo.errors import InputError
+from cosmo.live.config import NodeConfig, Tls
+
+SERVER_OPTIONS = [
+    ("grpc.so_reuseport", 0),  # two daemons on one port would share it in silence
+    ("grpc.http2.min_ping_interval_without_data_ms", 200),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 200),
+    ("grpc.http2.max_ping_strikes", 0),
+    ("grpc.keepalive_time_ms", 2000),
+    ("grpc.keepalive_timeout_ms", 2000),
+    ("grpc.default_compression_algorithm", 0),
+]
+CHANNEL_OPTIONS = [
+    ("grpc.enable_retries", 0),  # at most once
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 1000),  # how long an attempt may take, whatever its name
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.keepalive_time_ms", 500),
+    ("grpc.keepalive_timeout_ms", 500),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.default_compression_algorithm", 0),
+    ("grpc.enable_http_proxy", 0),
+]
+
+
+def sizes(most_bytes: int) -> list[tuple[str, int]]:
+    """Of messages: inputs and results, and a little around them."""
+    most = most_bytes + 4096
+    return [("grpc.max_receive_message_length", most), ("grpc.max_send_message_length", most)]
+
+
+def _read(path: str, field: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{field} = {path!r}: cannot be read ({error.strerror})") from None
+
+
+def _files(tls: Tls) -> tuple[bytes, bytes, bytes]:
+    return (
+        _read(tls.key, "tls.key"),
+        _read(tls.certificate, "tls.certificate"),
+        _read(tls.authority, "tls.authority"),
+    )
+
+
+def server_credentials(tls: Tls) -> grpc.ServerCredentials | None:
+    """Mutual: clients must show a certificate of the authority; None without certificates."""
+    if not tls.certificate:
+        return None
+    key, certificate, authority = _files(tls)
+    return grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=True)
+
+
+def channel_of(config: NodeConfig, address: str, name: str) -> grpc.aio.Channel:
+    """To an SN, whose certificate must bear its name."""
+    options: list[tuple[str, Any]] = [*CHANNEL_OPTIONS, *sizes(config.limits.input_bytes)]
+    if not config.tls.certificate:
+        return grpc.aio.insecure_channel(address, options)
+    key, certificate, authority = _files(config.tls)
+    credentials = grpc.ssl_channel_credentials(authority, key, certificate)
+    options.append(("grpc.ssl_target_name_override", name))
+    return grpc.aio.secure_channel(address, credentials, options)
+
+
+def names_of(context: Any) -> set[str]:
+    """The names (SAN) in the caller's certificate."""
+    found = context.auth_context().get("x509_subject_alternative_name", [])
+    return {name.decode(errors="replace") for name in found}
+
+
+def client_of(context: Any) -> str:
+    """Who calls, as far as limits go: a certificate's name, else the address without its port."""
+    names = names_of(context)
+    if names:
+        return min(names)
+    return str(context.peer()).rpartition(":")[0]
+
+
+async def check_caller(context: Any, tls: Tls) -> None:
+    """Refuse a caller whose certificate has none of the allowed names."""
+    if tls.certificate and tls.allowed and not names_of(context) & set(tls.allowed):
+        await context.abort(grpc.StatusCode.PERMISSION_DENIED, "this certificate may not call here")

@@ -1,0 +1,108 @@
+"""Daemons as processes of this one: started, heard of, ended whatever happens."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cosmo.errors import EngineError
+from cosmo.live.config import NodeConfig, changed_config, config_text
+
+_START_S = 60.0  # long after the slowest machine, and still an end
+_STEP_S = 0.02
+
+
+class Running:
+    """A daemon, and what it has said."""
+
+    def __init__(self, config: NodeConfig, folder: Path, prefix: tuple[str, ...] = ()) -> None:
+        """`prefix` goes before the command, as in `chrt -f 10`."""
+        self.config = config
+        path = folder / f"{config.name}.toml"
+        path.write_text(config_text(config), encoding="utf-8")
+        self.file = path
+        self._log = folder / f"{config.name}.log"
+        command = [sys.executable, "-m", "cosmo", "serve", config.role, "--config", str(path)]
+        with self._log.open("ab") as out:
+            self.process = subprocess.Popen(
+                [*prefix, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,  # an interrupt of the terminal is for its owner
+                env=dict(os.environ),
+            )
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        """All lines of its log about an event, in order."""
+        found = []
+        for line in self._log.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                told = json.loads(line)
+            except ValueError:
+                continue
+            if told.get("event") == event:
+                found.append(told)
+        return found
+
+    def wait_for(self, event: str, count: int = 1) -> dict[str, Any]:
+        """The line in which it says so for the `count`-th time; EngineError if it never does."""
+        limit = time.monotonic() + _START_S
+        while len(found := self.said(event)) < count:
+            if self.process.poll() is not None or time.monotonic() > limit:
+                last = self._log.read_text(errors="replace").strip().splitlines()[-1:]
+                raise EngineError(f"{self.config.name}: never said {event!r} ({' '.join(last)})")
+            time.sleep(_STEP_S)
+        return found[count - 1]
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        host = self.config.listen.rpartition(":")[0]
+        return f"{host}:{self.wait_for('serving')['port']}"
+
+    def end(self, patience_s: float = 10.0) -> int:
+        """Have it stop; killed if it takes too long. Its exit code."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(patience_s)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        return self.process.wait()
+
+
+@contextmanager
+def nodes(
+    ens: list[NodeConfig], sns: list[NodeConfig], prefix: tuple[str, ...] = ()
+) -> Iterator[tuple[list[Running], list[Running]]]:
+    """Daemons that listen where there is room; all have met when this begins, and end with it."""
+    started: list[Running] = []
+    with tempfile.TemporaryDirectory(prefix="cosmo-live-") as name:
+        folder = Path(name)
+        try:
+            for config in sns:
+                free = changed_config(config, {"listen": "127.0.0.1:0"})
+                started.append(Running(free, folder, prefix))
+            here = [each.address for each in started]
+            for config in ens:
+                peers = [
+                    {**peer.model_dump(), "address": address}
+                    for peer, address in zip(config.peers, here, strict=True)
+                ]
+                fields: dict[str, object] = {"listen": "127.0.0.1:0", "peers": peers}
+                started.append(Running(changed_config(config, fields), folder, prefix))
+            for each in started[len(sns) :]:
+                each.wait_for("sn connected", len(sns))
+            yield started[len(sns) :], started[: len(sns)]
+        finally:
+            for each in reversed(started):
+                each.process.terminate()
+            for each in started:
+                each.end()

@@ -1,0 +1,134 @@
+"""The clock and timers of a real node: monotonic, as fine as the system has them, or slowed down.
+
+Timers go through a timerfd where there is one (Linux), since those of an event loop are rounded up
+to a millisecond. How late they were is kept, for who wants to know what the machine can do.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import heapq
+import os
+import sys
+import time
+
+from cosmo.live.host import Call
+from cosmo.live.window import Window
+
+_MONOTONIC = 1
+_NONBLOCKING_CLOEXEC = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
+_ABSOLUTE = 1
+
+
+class _Spec(ctypes.Structure):
+    """itimerspec: no interval, then seconds and nanoseconds of the moment."""
+
+    _fields_ = [(name, ctypes.c_long) for name in ("every_s", "every_ns", "s", "ns")]
+
+
+class _Descriptor:
+    """A timerfd that an event loop can wait for."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self.number = self._libc.timerfd_create(_MONOTONIC, _NONBLOCKING_CLOEXEC)
+        if self.number < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+
+    def set(self, due_s: float) -> None:
+        """Become readable at this moment of the monotonic clock."""
+        ns = max(int(due_s * 1e9), 1)
+        spec = _Spec(0, 0, ns // 10**9, ns % 10**9)
+        self._libc.timerfd_settime(self.number, _ABSOLUTE, ctypes.byref(spec), None)
+
+    def clear(self) -> None:
+        """Take note that the moment has come."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.number, 8)
+
+
+class Pending:
+    """A call that may still be cancelled."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Call) -> None:
+        self.call: Call | None = call
+
+    def cancel(self) -> None:
+        """Never make it."""
+        self.call = None
+
+
+class RealHost:
+    """Ms since it was made, `scale` times slower than real ones."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, scale: float = 1.0) -> None:
+        self._loop, self.scale = loop, scale
+        self._start = time.monotonic()
+        self._heap: list[tuple[float, int, Pending]] = []
+        self._count = 0
+        self._set_for = float("inf")
+        self._fallback: asyncio.TimerHandle | None = None
+        self._descriptor: _Descriptor | None = None
+        self.lateness_ms = Window(4096)  # of timers, in real ms
+        if sys.platform == "linux":
+            try:
+                self._descriptor = _Descriptor()
+                loop.add_reader(self._descriptor.number, self._ring)
+            except (OSError, AttributeError):
+                self._descriptor = None
+
+    @property
+    def fine(self) -> bool:
+        """Whether there is a timerfd."""
+        return self._descriptor is not None
+
+    def now(self) -> float:
+        """Ms since the start."""
+        return (time.monotonic() - self._start) * 1000.0 / self.scale
+
+    def at(self, time_ms: float, kind: int, call: Call) -> Pending:
+        """Make a call at a time; those of the same instant in the order of asking."""
+        pending = Pending(call)
+        heapq.heappush(self._heap, (time_ms, self._count, pending))
+        self._count += 1
+        if time_ms < self._set_for:
+            self._set()
+        return pending
+
+    def close(self) -> None:
+        """Make no more calls."""
+        self._heap.clear()
+        if self._descriptor is not None:
+            self._loop.remove_reader(self._descriptor.number)
+            os.close(self._descriptor.number)
+            self._descriptor = None
+        elif self._fallback is not None:
+            self._fallback.cancel()
+
+    def _set(self) -> None:
+        while self._heap and self._heap[0][2].call is None:
+            heapq.heappop(self._heap)
+        if not self._heap:
+            self._set_for = float("inf")
+            return
+        self._set_for = self._heap[0][0]
+        due_s = self._start + self._set_for * self.scale / 1000.0
+        if self._descriptor is not None:
+            self._descriptor.set(due_s)
+            return
+        if self._fallback is not None:
+            self._fallback.cancel()
+        self._fallback = self._loop.call_later(max(due_s - time.monotonic(), 0.0), self._ring)
+
+    def _ring(self) -> None:
+        if self._descriptor is not None:
+            self._descriptor.clear()
+        now = self.now()
+        while self._heap and self._heap[0][0] <= now:
+            due, _, pending = heapq.heappop(self._heap)
+            if pending.call is not None:
+                self.lateness_ms.add((self.now() - due) * self.scale)
+                pending.call()
+        self._set()

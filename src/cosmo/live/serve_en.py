@@ -1,0 +1,325 @@
+"""An EN behind gRPC: Submit for clients; Execute and Watch of its SNs."""
+
+import asyncio
+import math
+from functools import partial
+from typing import Any
+
+import grpc
+
+from cosmo.errors import InputError
+from cosmo.live import wire
+from cosmo.live.config import NodeConfig
+from cosmo.live.core_en import EnCore, EnRules
+from cosmo.live.decisions import DecisionLog
+from cosmo.live.estimates import Estimates
+from cosmo.live.guarded import Guarded
+from cosmo.live.handlers import worker_of
+from cosmo.live.host import DELIVERY
+from cosmo.live.items import Fate, Item
+from cosmo.live.limits import Buckets, fault_of
+from cosmo.live.link import Link
+from cosmo.live.logs import Log
+from cosmo.live.metrics import Counters
+from cosmo.live.peers import check_caller, client_of
+from cosmo.live.realtime import RealHost
+from cosmo.live.shadow import Shadow
+from cosmo.live.sites import site_of_node
+from cosmo.live.watching import Watching
+from cosmo.live.window import Lead, Overhead
+from cosmo.node import NOTHING, DispatchObservation, Method
+
+_WARM_UPS = 3
+_AFTER_S = 30.0  # results are waited for so long after the deadline, where late tasks go on
+
+
+class _Call:
+    """A client's task, from its arrival to its answer."""
+
+    __slots__ = ("answer", "books_ms", "id", "received_ms", "sent_ms", "working")
+
+    def __init__(self, number: int, received_ms: float, answer: "asyncio.Future[Any]") -> None:
+        self.id, self.received_ms, self.answer = number, received_ms, answer
+        self.sent_ms = self.books_ms = math.nan
+        self.working: asyncio.Task[None] | None = None  # the call of an SN
+
+
+class EnServer:
+    """The transport of an EN's core, and the handler of its service."""
+
+    def __init__(
+        self, config: NodeConfig, method: Method, host: RealHost, log: Log, boot: int
+    ) -> None:
+        self.config, self.host, self.log, self.boot = config, host, log, boot
+        self.site = site_of_node(config)
+        self.counters = Counters()
+        self.draining = False
+        self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
+        self._calls = 0
+        self._loop = asyncio.get_running_loop()
+        self.overhead = Overhead(config.behaviour.most_guard_ms)
+        self.lead = Lead()
+        self.estimates = Estimates(self.site.tasks.mean_cycles)
+        self.decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
+        self.worker = worker_of(config, host)
+        links = [Link(self.site.links, 0, sn, up=True) for sn in range(len(config.peers))]
+        rules = EnRules(answer_late=True, drop_late=config.behaviour.late == "drop")
+        chooser = self._chooser(config, method)
+        self.core = EnCore(self.site, 0, chooser, host, self.worker, self, links, rules)
+        chooser.changed = self.core.start_over
+        if config.behaviour.guard:
+            self.core.guard_ms = self.overhead.guard_ms
+        self.core.on_choice, self.core.on_end = self._chosen, self._ended
+        self.shadow = self._shadow(config)
+        carries = method.carries
+        self.watching = [Watching(self, sn, carries) for sn in range(len(config.peers))]
+
+    def _chooser(self, config: NodeConfig, method: Method) -> Guarded:
+        from cosmo.policy.registry import method as named
+
+        wanted = config.method
+        fallback = named(wanted.fallback)
+        if fallback.carries not in (NOTHING, method.carries):
+            raise InputError(
+                f"method.fallback = {wanted.fallback!r}: goes by statuses of {fallback.carries}"
+                f" numbers, but those of {wanted.use!r} have {method.carries}"
+            )
+        names = wanted.use, wanted.fallback
+        made = Guarded(method, fallback, self.site, 0, wanted.slow_ms, names)
+        made.report = self._deciding
+        return made
+
+    def _shadow(self, config: NodeConfig) -> Shadow | None:
+        return Shadow.of(config.method.shadow, self.site) if config.method.shadow else None
+
+    def reload(self, config: NodeConfig, method: Method) -> None:
+        """Take over what may change while a node runs; all of it has been validated."""
+        chooser, shadow = self._chooser(config, method), self._shadow(config)
+        if method.carries != self.core.chooser.method.carries and method.carries != NOTHING:
+            raise InputError("method.use: statuses would have another length; restart the node")
+        self.config, self.shadow = config, shadow
+        self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
+        chooser.changed = self.core.start_over
+        self.core.chooser = chooser
+        self.core.start_over()
+
+    def _deciding(self, who: str, why: str) -> None:
+        self.counters.add("method_changes_total", to=who)
+        self.log.warning("who decides has changed", now=who, why=why)
+
+    def _write_failed(self, why: str) -> None:
+        self.log.warning("the decision log cannot be written", why=why)
+
+    @property
+    def under_way(self) -> int:
+        """Calls that have not been answered."""
+        return self._calls
+
+    def begin(self) -> None:
+        """Meet the SNs; before that, decide on tasks that nobody has sent, so that the first
+        that somebody has sent does not pay for what is done only once.
+        """
+        tasks = self.site.tasks
+        fake = Item(0, -1.0, tasks.deadline_ms[1], tasks.input_bytes[1], tasks.mean_cycles, ue=-1)
+        fake.residual_ms = self.config.expected.residual_ms
+        for _ in range(_WARM_UPS):
+            self.core.chooser.choose(self.core.observation(fake, self.host.now()))
+        self.core.start_over()
+        for each in self.watching:
+            each.begin()
+
+    def handlers(self) -> list[Any]:
+        """For a gRPC server."""
+        submit = grpc.unary_unary_rpc_method_handler(
+            self.submit, wire.reader(wire.Task), wire.Outcome.SerializeToString
+        )
+        return [grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.En", {"Submit": submit})]
+
+    # Clients.
+
+    async def submit(self, task: Any, context: Any) -> Any:
+        """A task of a client."""
+        now = self.host.now()
+        await check_caller(context, self.config.tls)
+        if self.draining:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the EN is about to stop")
+        wrong = fault_of(task, self.config.limits.input_bytes, cycles_needed=False)
+        if wrong:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, wrong)
+        full = self._calls >= self.config.limits.calls
+        if full or not self._buckets.take(client_of(context)):
+            self.counters.add("turned_away_total")
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls")
+        call = _Call(task.id, now, self._loop.create_future())
+        item = self._item(task, now, call)
+        self._calls += 1
+        try:
+            self.core.arrive(item)
+            return await call.answer
+        except asyncio.CancelledError:
+            self.counters.add("cancelled_total")
+            self.core.cancel(item)
+            raise
+        finally:
+            self._calls -= 1
+
+    def _item(self, task: Any, now: float, call: _Call) -> Item:
+        # Not from gRPC's deadline, which goes by the wall clock; its end cancels the call anyway.
+        return Item(
+            number=self.core.next_number(),
+            generated_ms=now - task.elapsed_us / 1000.0,
+            deadline_ms=task.deadline_us / 1000.0,
+            input_bytes=float(max(len(task.input), 1)),
+            cycles=task.cycles or self.estimates.of(task.kind),
+            ue=task.ue,
+            residual_ms=task.residual_us / 1000.0 or self.config.expected.residual_ms,
+            kind=task.kind,
+            input=task.input,
+            context=call,
+        )
+
+    def answer(self, item: Item, fate: Fate, output: bytes) -> None:
+        """Tell the client."""
+        call: _Call = item.context
+        if call.answer.done():
+            return
+        now = self.host.now()
+        good = fate in (Fate.DONE, Fate.LATE)
+        where = ""
+        if item.action == 0 or item.rerun:
+            where = "local"
+        elif 0 < item.action <= self.core.sns:
+            where = self.config.peers[item.action - 1].name
+        call.answer.set_result(
+            wire.Outcome(
+                id=call.id,
+                fate=int(fate),
+                where=where,
+                output=output if good else b"",
+                held_us=int((now - call.received_ms) * 1000.0),
+                delay_us=max(int((now - item.generated_ms) * 1000.0), 0),
+                reason="" if good else output.decode(errors="replace")[:200],
+                rerun=item.rerun,
+            )
+        )
+
+    def _chosen(self, seen: DispatchObservation, item: Item) -> None:
+        action = item.action
+        name = "local" if action == 0 else "reject"
+        if 0 < action <= self.core.sns:
+            name = self.config.peers[action - 1].name
+        self.counters.add("decisions_total", action=name)
+        if self.shadow is not None:
+            self._loop.call_soon(self.shadow.ask, seen, action, self.counters)
+
+    def _ended(self, item: Item, fate: Fate) -> None:
+        self.counters.add("tasks_total", fate=fate.name)
+        if item.rerun:
+            self.counters.add("reruns_total")
+        now = self.host.now()
+        if fate in (Fate.DONE, Fate.LATE):
+            self.counters.add("delay_ms_sum", now - item.generated_ms)
+            if item.action == 0:
+                spent_ms = now - item.started_ms
+                self.estimates.learn(item.kind, spent_ms * self.config.node.cycles_per_ms)
+        self.decisions.add(item, fate, now)
+
+    # SNs.
+
+    def offload(self, sn: int, item: Item, arrival_ms: float) -> None:
+        """Send a task, at once or when an emulated link has brought it there."""
+        call: _Call = item.context
+        call.sent_ms = self.host.now()
+        call.books_ms = arrival_ms - call.sent_ms
+        send = partial(self._send, sn, item)
+        if self.config.links.emulate:  # the real way is part of the emulated one
+            self.host.at(arrival_ms - self.lead.ms, DELIVERY, send)
+        else:
+            send()
+
+    def _send(self, sn: int, item: Item) -> None:
+        if not item.ended:
+            item.context.working = self._loop.create_task(self._execute(sn, item))
+
+    async def _execute(self, sn: int, item: Item) -> None:
+        peer, core = self.watching[sn], self.core
+        now = self.host.now()
+        timeout_s = max(item.expires_ms - now, 1.0) * self.host.scale / 1000.0
+        if not self.core.rules.drop_late:
+            timeout_s += _AFTER_S
+        task = wire.Task(
+            id=item.number,
+            kind=item.kind,
+            cycles=item.cycles,
+            deadline_us=int(item.deadline_ms * 1000.0),
+            elapsed_us=max(int((now - item.generated_ms + peer.transit_ms) * 1000.0), 0),
+            input=item.input,
+            boot=self.boot,
+        )
+        try:
+            result = await peer.execute(task, timeout_s)
+        except grpc.aio.AioRpcError as error:
+            self._missed(item, error)
+            return
+        except asyncio.CancelledError:
+            return
+        if result.fate == Fate.DONE:
+            call: _Call = item.context
+            took_ms = self.host.now() - call.sent_ms
+            back_ms = 0.0
+            if not self.config.links.emulate:
+                back_ms = float(self.site.links.result_ms[0, sn])
+            held_ms = result.held_us / 1000.0
+            extra_ms = took_ms - call.books_ms - held_ms - back_ms
+            self.overhead.add(extra_ms)
+            self.lead.correct(extra_ms)
+            core.result(item, result.output)
+            if result.HasField("status"):
+                peer.take_status(result.status)
+        elif result.fate == Fate.REFUSED:
+            core.refused(item)
+        else:
+            core.failed(item, Fate(result.fate or Fate.FAILED), result.reason)
+
+    def _missed(self, item: Item, error: Any) -> None:
+        """A call of an SN has failed as a call."""
+        code = error.code()
+        self.counters.add("execute_errors_total", code=code.name)
+        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+            self.core.lost(item)
+        elif code == grpc.StatusCode.RESOURCE_EXHAUSTED:
+            self.core.refused(item)
+        elif code == grpc.StatusCode.DEADLINE_EXCEEDED:
+            self.core.failed(item, Fate.EXPIRED, "")
+        else:
+            self.core.failed(item, Fate.FAILED, f"{code.name}: {error.details()}"[:200])
+
+    def recall(self, sn: int, item: Item) -> None:
+        """Cancel the call; the SN drops the task."""
+        working = item.context.working
+        if working is not None:
+            working.cancel()
+
+    def abandon(self, sn: int) -> None:
+        """Nothing is heard of an SN any more: its tasks are lost."""
+        for item in self.core.away(sn):
+            self.recall(sn, item)
+            self.core.lost(item)
+
+    def acknowledge(self, sn: int, sequence: int, arrival_ms: float) -> None:
+        """Over the SN's Watch stream."""
+        send = partial(self.watching[sn].send, wire.FromEn(ack=wire.Ack(sequence=sequence)))
+        if self.config.links.emulate:
+            self.host.at(arrival_ms - self.watching[sn].transit_ms, DELIVERY, send)
+        else:
+            send()
+
+    def drain(self) -> None:
+        """Take nothing more."""
+        self.draining = True
+
+    async def close(self) -> None:
+        """Leave the SNs."""
+        for each in self.watching:
+            await each.close()
+        self.decisions.close()

@@ -1,0 +1,291 @@
+"""An SN behind gRPC: Execute for tasks, Watch for statuses."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import grpc
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.live import wire
+from cosmo.live.config import NodeConfig
+from cosmo.live.core_sn import SnCore, SnRules
+from cosmo.live.handlers import worker_of
+from cosmo.live.host import DELIVERY
+from cosmo.live.items import Fate, Item
+from cosmo.live.limits import Buckets, fault_of
+from cosmo.live.link import Link
+from cosmo.live.logs import Log
+from cosmo.live.metrics import Counters
+from cosmo.live.peers import check_caller, client_of, names_of
+from cosmo.live.realtime import RealHost
+from cosmo.live.sites import site_of_node
+from cosmo.live.teller import GuardedTeller
+from cosmo.node import NOTHING, Method
+
+_SEEN = 4096  # tasks of an EN that are remembered, so that none is done twice
+_QUEUE = 256  # messages to an EN that is slow to read
+
+
+class _Call:
+    """A task of an EN, from its arrival to its answer."""
+
+    __slots__ = ("answer", "received_ms")
+
+    def __init__(self, received_ms: float, answer: "asyncio.Future[Any]") -> None:
+        self.received_ms, self.answer = received_ms, answer
+
+
+class _En:
+    """What the SN keeps of one EN."""
+
+    def __init__(self) -> None:
+        self.boot = 0
+        self.transit_ms = 0.0  # of a small message one way, as the EN has found
+        self.seen: set[int] = set()
+        self.order: deque[int] = deque()
+        self.out: asyncio.Queue[Any] | None = None  # of its Watch stream
+
+    def fresh(self, boot: int, number: int) -> bool:
+        """Whether this task has not been seen before."""
+        if boot != self.boot:
+            self.boot, self.seen, self.order = boot, set(), deque()
+        if number in self.seen:
+            return False
+        self.seen.add(number)
+        self.order.append(number)
+        if len(self.order) > _SEEN:
+            self.seen.discard(self.order.popleft())
+        return True
+
+
+class SnServer:
+    """The transport of an SN's core, and the handlers of its service."""
+
+    def __init__(
+        self, config: NodeConfig, method: Method, host: RealHost, log: Log, boot: int
+    ) -> None:
+        self.config, self.host, self.log, self.boot = config, host, log, boot
+        self.site = site_of_node(config)
+        self.counters = Counters()
+        self.draining = False
+        self._ens = {peer.name: k for k, peer in enumerate(config.peers)}
+        self._states = [_En() for _ in config.peers]
+        self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
+        self.worker = worker_of(config, host)
+        teller = None if method.carries == NOTHING else GuardedTeller(method, self.site)
+        if teller is not None:
+            teller.report = lambda why: self.log.warning("updater failed", why=why)
+        behaviour = config.behaviour
+        self.core = SnCore(
+            self.site,
+            0,
+            teller,
+            host,
+            self.worker,
+            self,
+            [Link(self.site.links, en, 0, up=False) for en in range(len(config.peers))],
+            SnRules(
+                drop_late=behaviour.late == "drop",
+                least_gap_ms=1000.0 / behaviour.most_updates_per_s,
+                refresh_ms=behaviour.refresh_ms,
+            ),
+        )
+        for en in range(len(config.peers)):
+            self.core.met(en, False)
+        self.core.on_end = self._count
+
+    def _count(self, item: Item, fate: Fate) -> None:
+        self.counters.add("tasks_total", fate=fate.name)
+
+    @property
+    def under_way(self) -> int:
+        """Tasks in the node."""
+        return self.core.station.requests
+
+    def begin(self) -> None:
+        """Start deciding."""
+        self.core.begin()
+
+    def handlers(self) -> list[Any]:
+        """For a gRPC server."""
+        calls = {
+            "Execute": grpc.unary_unary_rpc_method_handler(
+                self.execute, wire.reader(wire.Task), wire.Result.SerializeToString
+            ),
+            "Watch": grpc.stream_stream_rpc_method_handler(
+                self.watch, wire.reader(wire.FromEn), wire.FromSn.SerializeToString
+            ),
+        }
+        return [grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.Sn", calls)]
+
+    # Tasks.
+
+    async def execute(self, task: Any, context: Any) -> Any:
+        """A task of an EN."""
+        now = self.host.now()
+        await check_caller(context, self.config.tls)
+        told = dict(context.invocation_metadata() or ())
+        name = str(told.get("cosmo-en", ""))
+        en = self._ens.get(name)
+        if en is None or (self.config.tls.certificate and name not in names_of(context)):
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
+        if self.draining:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the SN is about to stop")
+        wrong = fault_of(task, self.config.limits.input_bytes, cycles_needed=True)
+        if wrong:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, wrong)
+        full = self.core.station.requests >= self.config.limits.calls
+        if full or not self._buckets.take(client_of(context)):
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls")
+        assert en is not None
+        if not self._states[en].fresh(task.boot, task.id):
+            await context.abort(grpc.StatusCode.ALREADY_EXISTS, f"task {task.id} was here before")
+        item = Item(
+            number=task.id,
+            generated_ms=now - task.elapsed_us / 1000.0,
+            deadline_ms=task.deadline_us / 1000.0,
+            input_bytes=float(max(len(task.input), 1)),
+            cycles=task.cycles,
+            kind=task.kind,
+            input=task.input,
+            context=_Call(now, asyncio.get_running_loop().create_future()),
+        )
+        answer = item.context.answer
+        self.core.arrive(item, en)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self.core.drop(item)
+            raise
+
+    def answer(
+        self,
+        en: int,
+        item: Item,
+        fate: Fate,
+        output: bytes,
+        arrival_ms: float,
+        rider: tuple[int, NDArray[np.float64]] | None,
+    ) -> None:
+        """A result or a notice, at once or when an emulated link has brought it there."""
+        reply = partial(self._reply, item, fate, output, rider, self.host.now())
+        if self.config.links.emulate:
+            self.host.at(arrival_ms - self._states[en].transit_ms, DELIVERY, reply)
+        else:
+            reply()
+
+    def _reply(
+        self,
+        item: Item,
+        fate: Fate,
+        output: bytes,
+        rider: tuple[int, NDArray[np.float64]] | None,
+        made_ms: float,
+    ) -> None:
+        call = item.context[1]
+        if not call.answer.done():
+            held_us = int((self.host.now() - call.received_ms) * 1000.0)
+            told = {"output": output} if fate == Fate.DONE else {"reason": _line(output)}
+            if rider is not None:
+                waited_us = int((self.host.now() - made_ms) * 1000.0)
+                told["status"] = wire.Status(
+                    sequence=rider[0], held_us=waited_us, numbers=rider[1].tolist()
+                )
+            call.answer.set_result(
+                wire.Result(id=item.number, fate=int(fate), held_us=held_us, **told)
+            )
+
+    # Statuses.
+
+    async def watch(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+        """One EN's stream, until it ends."""
+        await check_caller(context, self.config.tls)
+        first = await anext(aiter(requests), None)
+        hello = (first or wire.FromEn()).hello  # empty if that was something else
+        name = hello.name
+        en = self._ens.get(name)
+        if en is None or (self.config.tls.certificate and name not in names_of(context)):
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
+        assert en is not None
+        carries = 0 if self.core.teller is None else self.core.teller.method.carries
+        if hello.version != wire.VERSION or hello.carries != carries:
+            await context.abort(
+                grpc.StatusCode.FAILED_PRECONDITION,
+                f"the EN has version {hello.version} and statuses of"
+                f" {hello.carries} numbers, this SN {wire.VERSION} and {carries}",
+            )
+        out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
+        self._states[en].out = out
+        self.core.met(en, True)
+        self.log.info("en connected", en=name, boot=hello.boot)
+        reading = asyncio.get_running_loop().create_task(self._read(en, requests, out))
+        try:
+            yield wire.FromSn(welcome=self._welcome(carries))
+            while (message := await out.get()) is not None:
+                yield message
+        finally:
+            reading.cancel()
+            if self._states[en].out is out:  # it may have come back by another stream
+                self._states[en].out = None
+                self.core.met(en, False)
+            self.log.info("en gone", en=name)
+
+    def _welcome(self, carries: int) -> Any:
+        node = self.config.node
+        return wire.Welcome(
+            boot=self.boot,
+            version=wire.VERSION,
+            carries=carries,
+            slots=node.slots,
+            cycles_per_ms=node.cycles_per_ms,
+            work_cycles=float(self.core.station.state(self.host.now())[2]),
+        )
+
+    async def _read(self, en: int, requests: AsyncIterator[Any], out: "asyncio.Queue[Any]") -> None:
+        try:
+            async for message in requests:
+                if message is None:
+                    return  # not of this protocol: hang up
+                if message.HasField("ack"):
+                    self.core.acknowledged(en, message.ack.sequence)
+                elif message.HasField("heartbeat") and not out.full():
+                    took_ms = message.heartbeat.round_trip_us / 1000.0
+                    self._states[en].transit_ms = 0.5 * took_ms / self.host.scale
+                    beat = wire.Heartbeat(echo=message.heartbeat.stamp)
+                    out.put_nowait(wire.FromSn(heartbeat=beat))
+        finally:
+            if not out.full():
+                out.put_nowait(None)
+
+    def status(self, en: int, sequence: int, numbers: NDArray[np.float64], at_ms: float) -> None:
+        """To an EN that is connected, at once or when an emulated link has brought it there."""
+        send = partial(self._send_status, en, sequence, numbers, time.monotonic())
+        self.counters.add("updates_total", en=self.config.peers[en].name)
+        if self.config.links.emulate:
+            self.host.at(at_ms - self._states[en].transit_ms, DELIVERY, send)
+        else:
+            send()
+
+    def _send_status(self, en: int, sequence: int, numbers: Any, made_s: float) -> None:
+        out = self._states[en].out
+        if out is None or out.full():
+            return
+        held_us = int((time.monotonic() - made_s) * 1e6 / self.host.scale)
+        told = wire.Status(sequence=sequence, held_us=held_us, numbers=numbers.tolist())
+        out.put_nowait(wire.FromSn(status=told))
+
+    def drain(self) -> None:
+        """Take nothing more; ENs are told by the end of their streams."""
+        self.draining = True
+        for state in self._states:
+            if state.out is not None and not state.out.full():
+                state.out.put_nowait(None)
+
+
+def _line(text: bytes) -> str:
+    return text.decode(errors="replace")[:200]

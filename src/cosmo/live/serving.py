@@ -1,0 +1,107 @@
+"""A node that listens: its gRPC server, its health service, its admin port."""
+
+import asyncio
+import contextlib
+import secrets
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from cosmo.errors import InputError
+from cosmo.live import wire
+from cosmo.live.admin import Admin
+from cosmo.live.config import NodeConfig
+from cosmo.live.logs import Log
+from cosmo.live.peers import SERVER_OPTIONS, server_credentials, sizes
+from cosmo.live.realtime import RealHost
+from cosmo.live.serve_en import EnServer
+from cosmo.live.serve_sn import SnServer
+from cosmo.policy.registry import method
+
+_STEP_S = 0.02
+
+
+class Serving:
+    """One node, from its start to its stop, in a running event loop."""
+
+    def __init__(self, config: NodeConfig, log: Log | None = None) -> None:
+        self.config, self.log = config, log or Log(config.name, config.log.level)
+        self.host = RealHost(asyncio.get_running_loop(), config.scale)
+        kind = EnServer if config.role == "en" else SnServer
+        self.boot = secrets.randbits(63) | 1
+        made = method(config.method.use)
+        self.node: Any = kind(config, made, self.host, self.log, self.boot)
+        self._checks = health.aio.HealthServicer()
+        self._server = self._made_server()
+        self.port = self._bind()
+        self.admin = Admin(self.node, self.host, config)
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"{self.config.listen.rpartition(':')[0]}:{self.port}"
+
+    def _made_server(self) -> grpc.aio.Server:
+        limits = self.config.limits
+        options = [
+            *SERVER_OPTIONS,
+            *sizes(limits.input_bytes),
+            # More than calls: those beyond are turned away by name, not left in a queue.
+            ("grpc.max_concurrent_streams", max(4 * limits.calls, 1000)),
+            ("grpc.max_connection_idle_ms", int(1000 * limits.idle_s)),
+            ("grpc.max_allowed_incoming_connections", limits.connections),
+        ]
+        server = grpc.aio.server(options=options)
+        server.add_generic_rpc_handlers(self.node.handlers())
+        health_pb2_grpc.add_HealthServicer_to_server(self._checks, server)
+        if self.config.reflection:
+            _reflect(server)
+        return server
+
+    def _bind(self) -> int:
+        address, credentials = self.config.listen, server_credentials(self.config.tls)
+        try:
+            if credentials is None:
+                return int(self._server.add_insecure_port(address))
+            return int(self._server.add_secure_port(address, credentials))
+        except RuntimeError:
+            raise InputError(f"listen = {address!r}: cannot be listened on") from None
+
+    async def start(self) -> None:
+        """Listen, and meet the others."""
+        await self.admin.begin()
+        await self._server.start()
+        self.node.begin()
+        await self._checks.set("", health_pb2.HealthCheckResponse.SERVING)
+
+    async def drain(self) -> None:
+        """Take nothing more, and wait for what is under way, for as long as is allowed."""
+        loop = asyncio.get_running_loop()
+        await self._checks.enter_graceful_shutdown()
+        self.node.drain()
+        until = loop.time() + self.config.behaviour.drain_s
+        while self.node.under_way and loop.time() < until:
+            await asyncio.sleep(_STEP_S)
+
+    async def stop(self, grace_s: float | None = 0.2) -> None:
+        """Hang up; calls that are still open fail after the grace."""
+        await self._server.stop(grace_s)
+        await self.admin.close()
+        if isinstance(self.node, EnServer):
+            await self.node.close()
+        with contextlib.suppress(AttributeError):
+            self.node.worker.close()
+        self.host.close()
+
+
+def _reflect(server: grpc.aio.Server) -> None:
+    try:
+        from grpc_reflection.v1alpha import reflection
+    except ImportError:
+        raise InputError(
+            "reflection = true: needs grpcio-reflection; install it with: pip install"
+            " grpcio-reflection"
+        ) from None
+    names = (f"{wire.PACKAGE}.En", f"{wire.PACKAGE}.Sn", reflection.SERVICE_NAME)
+    reflection.enable_server_reflection(names, server, pool=wire.POOL)

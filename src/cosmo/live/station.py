@@ -1,0 +1,131 @@
+"""A node's slots, storage and first-come-first-served queue (R9 to R12)."""
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.live.items import Item
+from cosmo.node import IDLE, LATENCY, REQUESTS, STATE_FIELDS, STORAGE, WAIT, WORK, Nodes
+
+Floats = NDArray[np.float64]
+Begin = Callable[[int, Item, float], None]  # slot, task, when it should be done
+
+
+class Station:
+    """Accepts tasks while there is room, and begins each on the first idle slot."""
+
+    def __init__(
+        self, nodes: Nodes, index: int, floor_bytes: float, latency_weight: float, begin: Begin
+    ) -> None:
+        self.slots = int(nodes.slots[index])
+        self.cycles_per_ms = float(nodes.cycles_per_ms[index])
+        self._storage = float(nodes.storage_bytes[index])
+        self._capacity = int(nodes.queue_capacity[index])
+        self._floor, self._weight, self._begin = floor_bytes, latency_weight, begin
+        self._free = self._storage
+        self._waiting: deque[Item] = deque()
+        self._waiting_cycles = 0.0
+        self._running: list[Item | None] = [None] * self.slots
+        self._finish = [np.inf] * self.slots
+        self._idle = self.slots
+        self._latency = 0.0
+
+    @property
+    def requests(self) -> int:
+        """Waiting and running tasks."""
+        return len(self._waiting) + self.slots - self._idle
+
+    def _reservation(self, item: Item) -> float:
+        return max(item.input_bytes, self._floor)
+
+    def has_room(self, item: Item) -> bool:
+        """R10: whether the node would accept the task now."""
+        return self._free >= self._reservation(item) and self.requests < self._capacity
+
+    def admit(self, item: Item, now: float) -> bool:
+        """Take a task in, and begin with it if a slot is idle; False if there is no room."""
+        if not self.has_room(item):
+            return False
+        self._free -= self._reservation(item)
+        item.arrived_ms = now
+        if self._idle > 0:
+            self._start(item, now)
+        else:
+            self._waiting.append(item)
+            self._waiting_cycles += item.cycles
+        return True
+
+    def _start(self, item: Item, now: float) -> None:
+        slot = self._running.index(None)
+        # A slot may have been free for a moment before anybody took note.
+        finish = max(now, item.arrived_ms) + item.cycles / self.cycles_per_ms
+        self._running[slot], self._finish[slot] = item, finish
+        self._idle -= 1
+        self._begin(slot, item, finish)
+
+    def complete(self, slot: int, now: float) -> None:
+        """A slot's task has finished: room is given back, and the queue moves on."""
+        done = self._running[slot]
+        assert done is not None
+        latency = now - done.arrived_ms
+        weight = self._weight if self._latency > 0.0 else 1.0
+        self._latency += weight * (latency - self._latency)
+        self._leave(slot, done, now)
+
+    def drop(self, item: Item, now: float) -> int | None:
+        """Take a task out before it is done; its slot if it was running, None if it was not."""
+        if item in self._running:
+            slot = self._running.index(item)
+            self._leave(slot, item, now)
+            return slot
+        if item in self._waiting:
+            self._waiting.remove(item)
+            self._waiting_cycles = sum(each.cycles for each in self._waiting)
+            self._free += self._reservation(item)
+        return None
+
+    def _leave(self, slot: int, item: Item, now: float) -> None:
+        self._running[slot], self._finish[slot] = None, np.inf
+        self._idle += 1
+        self._free += self._reservation(item)
+        if self._waiting:
+            first = self._waiting.popleft()
+            self._waiting_cycles -= first.cycles
+            if not self._waiting:
+                self._waiting_cycles = 0.0
+            self._start(first, now)
+        elif self._idle == self.slots:
+            self._free = self._storage  # an empty node forgets rounding errors
+
+    def state(self, now: float) -> Floats:
+        """[field] of `cosmo.node.state`: N, W, B, M of R12, requests, smoothed latency."""
+        found = np.empty(STATE_FIELDS)
+        found[IDLE] = self._idle
+        found[WAIT] = now - self._waiting[0].arrived_ms if self._waiting else 0.0
+        cycles = self._waiting_cycles
+        for item, finish in zip(self._running, self._finish, strict=True):
+            if item is not None:  # a handler may take longer than declared
+                cycles += max(finish - now, 0.0) * self.cycles_per_ms
+        found[WORK] = cycles
+        found[STORAGE] = self._free
+        found[REQUESTS] = self.requests
+        found[LATENCY] = self._latency
+        return found
+
+    def delay_ms(self, item: Item, now: float) -> float:
+        """From generation until the task would be done here, behind all that is here already."""
+        free = [
+            now if item is None else max(finish, now)
+            for item, finish in zip(self._running, self._finish, strict=True)
+        ]
+        for waiting in self._waiting:
+            free[free.index(min(free))] += waiting.cycles / self.cycles_per_ms
+        start = max(now, min(free))
+        return start + item.cycles / self.cycles_per_ms - item.generated_ms
+
+    def wait_ms(self, item: Item, now: float) -> float:
+        """How long the task would wait for a slot here."""
+        service = item.cycles / self.cycles_per_ms
+        return max(0.0, self.delay_ms(item, now) - (now - item.generated_ms) - service)

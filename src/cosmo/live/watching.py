@@ -1,0 +1,194 @@
+"""An EN's view of one SN: the channel, the Watch stream over it, and whether anybody is there."""
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from cosmo.live import wire
+from cosmo.live.peers import channel_of
+
+if TYPE_CHECKING:
+    from cosmo.live.serve_en import EnServer
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
+_SMOOTHING = 0.1  # of round trips
+_QUEUE = 256
+_GRACE_S = 5.0  # for calls of an SN that drains
+
+
+class Watching:
+    """Keeps the stream open, dates statuses, and says when the SN is silent."""
+
+    def __init__(self, server: "EnServer", sn: int, carries: int) -> None:
+        self._server, self._sn, self._carries = server, sn, carries
+        self.peer = server.config.peers[sn]
+        self._closing: set[asyncio.Task[None]] = set()
+        self._dial()
+        self._metadata = (("cosmo-en", server.config.name),)
+        self._out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
+        self._task: asyncio.Task[None] | None = None
+        self._boot, self._quiet, self._silent = 0, 0, False
+        self.round_trip_ms = 0.0
+        self.connected = False
+        server.core.silence(sn, True)  # until there is a welcome
+
+    def _dial(self) -> None:
+        """A channel of its own for every attempt: when to try again is decided here, not there."""
+        self._channel = channel_of(self._server.config, self.peer.address, self.peer.name)
+        self._execute = self._channel.unary_unary(
+            wire.EXECUTE, wire.Task.SerializeToString, wire.Result.FromString
+        )
+        self._watch = self._channel.stream_stream(
+            wire.WATCH, wire.FromEn.SerializeToString, wire.FromSn.FromString
+        )
+
+    def _hang_up(self, grace_s: float) -> None:
+        """Leave the channel to the calls that are still open on it, for a while."""
+        closing = asyncio.get_running_loop().create_task(self._channel.close(grace_s))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    @property
+    def transit_ms(self) -> float:
+        """How long a small message takes one way, in ms of the node."""
+        return 0.5 * self.round_trip_ms / self._server.host.scale
+
+    def begin(self) -> None:
+        """Connect, and again whenever that ends."""
+        self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    async def execute(self, task: Any, timeout_s: float) -> Any:
+        """Call the SN."""
+        return await self._execute(task, timeout=timeout_s, metadata=self._metadata)
+
+    def send(self, message: Any) -> None:
+        """Over the stream, if there is one."""
+        if self.connected and not self._out.full():
+            self._out.put_nowait(message)
+
+    async def _keep(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            why = await self._stream()
+            if self.connected:
+                pause_s = _FIRST_PAUSE_S
+                self._server.log.warning("sn lost", sn=self.peer.name, why=why)
+            self._lost(why)
+            self._hang_up(_GRACE_S)
+            await asyncio.sleep(pause_s)
+            self._dial()
+            pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
+
+    def _lost(self, why: str) -> None:
+        self.connected = False
+        self._server.core.silence(self._sn, True)
+        if why != "ended":  # an SN that drains ends the stream, and still answers
+            self._server.abandon(self._sn)
+
+    async def _stream(self) -> str:
+        """One stream, from hello to its end; why it ended."""
+        loop = asyncio.get_running_loop()
+        self._out, self._quiet, self._silent = asyncio.Queue(_QUEUE), 0, False
+        call = self._watch(metadata=self._metadata)
+        beside = [loop.create_task(self._write(call)), loop.create_task(self._tick(call))]
+        try:
+            while (message := await call.read()) is not grpc.aio.EOF:
+                self._quiet = 0
+                self._take(message)
+            code = await call.code()
+            if code == grpc.StatusCode.OK:
+                return "ended"
+            return f"{code.name}: {await call.details()}"
+        except grpc.aio.AioRpcError as error:
+            return f"{error.code().name}: {error.details()}"
+        except asyncio.CancelledError:
+            if not self._silent:
+                raise
+            return f"silent for {self._server.config.behaviour.silent_ms:g} ms"
+        finally:
+            for each in beside:
+                each.cancel()
+            call.cancel()
+
+    async def _write(self, call: Any) -> None:
+        hello = wire.Hello(
+            boot=self._server.boot,
+            name=self._server.config.name,
+            version=wire.VERSION,
+            carries=self._carries,
+        )
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            await call.write(wire.FromEn(hello=hello))
+            while True:  # who reads will say why it ends
+                await call.write(await self._out.get())
+
+    async def _tick(self, call: Any) -> None:
+        """Heartbeats; and an end to the stream if nothing comes back.
+
+        Silence is counted in ticks, not in time: while this process itself is held up there are
+        none, and nobody else is to blame.
+        """
+        while True:
+            behaviour = self._server.config.behaviour
+            if self._quiet * behaviour.heartbeat_ms >= behaviour.silent_ms:
+                self._silent = True
+                call.cancel()
+                return
+            self._quiet += 1
+            if not self._out.full():
+                took_us = int(self.round_trip_ms * 1000.0)
+                now_us = time.monotonic_ns() // 1000
+                stamp = wire.Heartbeat(stamp=now_us, round_trip_us=took_us)
+                self._out.put_nowait(wire.FromEn(heartbeat=stamp))
+            await asyncio.sleep(behaviour.heartbeat_ms / 1000.0)
+
+    def _take(self, message: Any) -> None:
+        server = self._server
+        if message.HasField("welcome"):
+            welcome = message.welcome
+            again = welcome.boot == self._boot
+            self._boot, self.connected = welcome.boot, True
+            # Also if it is the same process: nobody knows what it did in the meantime.
+            server.core.restarted(self._sn, welcome.work_cycles)
+            server.core.silence(self._sn, False)
+            self._check(welcome)
+            server.log.info("sn connected", sn=self.peer.name, boot=welcome.boot, again=again)
+        elif message.HasField("status"):
+            self.take_status(message.status)
+        elif message.HasField("heartbeat"):
+            sample_ms = (time.monotonic_ns() // 1000 - message.heartbeat.echo) / 1000.0
+            before = self.round_trip_ms
+            weight = _SMOOTHING if before else 1.0
+            self.round_trip_ms = before + weight * (sample_ms - before)
+
+    def take_status(self, status: Any) -> None:
+        """A status of the SN, over the stream or on a result; dated by durations."""
+        if len(status.numbers) == self._carries:
+            now = self._server.host.now()
+            made_ms = now - status.held_us / 1000.0 - self.transit_ms
+            self._server.core.status(self._sn, status.sequence, made_ms, status.numbers)
+            self._server.counters.add("statuses_total", sn=self.peer.name)
+
+    def _check(self, welcome: Any) -> None:
+        """Say so if the SN is not what the configuration says."""
+        told = welcome.slots, welcome.cycles_per_ms
+        if told != (self.peer.slots, self.peer.cycles_per_ms):
+            self._server.log.warning(
+                "the sn is not what the configuration says",
+                sn=self.peer.name,
+                slots=welcome.slots,
+                cycles_per_ms=welcome.cycles_per_ms,
+            )
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for closing in self._closing:
+            closing.cancel()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._channel.close()

@@ -1,0 +1,48 @@
+"""A worker process: imports a user's function, and calls it for one task after another.
+
+Light on purpose: it is started anew whenever the work on a task is cancelled.
+"""
+
+import importlib
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+from cosmo.errors import InputError
+
+Function = Callable[[str, bytes, float, float], bytes]
+
+
+def function_of(target: str) -> Function:
+    """A function by `module:name`; InputError in one line if there is none."""
+    module, _, name = target.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:  # a user's module may raise anything
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"handler.target = {target!r}: cannot be imported ({text})") from None
+    if not callable(found):
+        raise InputError(f"handler.target = {target!r}: is not a function")
+    checked: Function = found
+    return checked
+
+
+def work(target: str, pipe: Connection) -> None:
+    """The life of a worker process: ready, then a task and its output at a time."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # its owner decides when it ends
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    function = function_of(target)
+    pipe.send((True, b""))
+    while True:
+        try:
+            given = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            output = function(*given)
+            if not isinstance(output, bytes):
+                raise TypeError(f"the handler gave a {type(output).__name__}, must give bytes")
+            pipe.send((True, output))
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}".splitlines()[0]
+            pipe.send((False, text.encode()))

@@ -1,0 +1,358 @@
+"""The nodes' own behaviour, under a virtual clock, without any network."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cosmo import load, method
+from cosmo.errors import InputError
+from cosmo.live.chooser import Chooser
+from cosmo.live.core_en import FAR_MS, EnCore, EnRules
+from cosmo.live.core_sn import SnCore, SnRules
+from cosmo.live.guarded import Guarded
+from cosmo.live.host import Emulated
+from cosmo.live.items import Fate, Item
+from cosmo.live.limits import Buckets
+from cosmo.live.link import Link
+from cosmo.live.teller import GuardedTeller
+from cosmo.live.virtual import VirtualClock
+from cosmo.node import Dispatcher, Method, Updater
+from observations import site
+
+
+class Wires:
+    """A transport that keeps what it is given."""
+
+    def __init__(self):
+        self.sent, self.recalled, self.acknowledged, self.answers = [], [], [], {}
+        self.statuses, self.results = [], []
+
+    def offload(self, sn, item, arrival_ms):
+        self.sent.append((sn, item.number))
+
+    def recall(self, sn, item):
+        self.recalled.append((sn, item.number))
+
+    def acknowledge(self, sn, sequence, arrival_ms):
+        self.acknowledged.append((sn, sequence))
+
+    def answer(self, *told):
+        if isinstance(told[0], Item):
+            item, fate, _ = told
+            assert item.number not in self.answers, "a task is answered once"
+            self.answers[item.number] = fate
+        else:
+            _, item, fate, _, _, _ = told
+            self.results.append((item.number, fate))
+
+    def status(self, en, sequence, numbers, arrival_ms):
+        self.statuses.append((en, sequence, numbers.tolist()))
+
+
+def task(number, generated_ms=0.0, deadline_ms=100.0, cycles=180_000.0):
+    return Item(number, generated_ms, deadline_ms, 30_000.0, cycles, residual_ms=9000.0)
+
+
+def en_node(spec="all-offload", scenario=None, chooser=None, **rules):
+    scenario = scenario or load("campus")
+    here, clock, wires = site(scenario), VirtualClock(), Wires()
+    links = [Link(here.links, 0, sn, up=True) for sn in range(scenario.sn.count)]
+    chooser = chooser or Chooser(method(spec), here, 0)
+    core = EnCore(here, 0, chooser, clock, Emulated(clock), wires, links, EnRules(**rules))
+    return core, clock, wires
+
+
+def sn_node(spec, **rules):
+    here, clock, wires = site(load("paper")), VirtualClock(), Wires()
+    made = method(spec) if isinstance(spec, str) else spec
+    core = SnCore(
+        here, 0, GuardedTeller(made, here), clock, Emulated(clock), wires,
+        [Link(here.links, 0, 0, up=False)], SnRules(**rules),
+    )  # fmt: skip
+    return core, clock, wires
+
+
+def test_a_silent_sn_is_shown_as_far_away_and_not_offloaded_to():
+    core, clock, wires = en_node()
+    core.silence(1, True)
+    seen = core.observation(task(0), 0.0)
+    assert seen.up_backlog_ms[0, 1] == FAR_MS
+    assert seen.up_backlog_ms[0, 0] == 0.0
+    core.arrive(task(1))  # by turns: to the second SN
+    assert wires.sent == []
+    clock.run()
+    assert wires.answers == {1: Fate.DONE}  # done here instead
+    core.silence(1, False)
+    core.arrive(task(3))
+    assert wires.sent == [(1, 3)]
+
+
+def test_a_lost_task_is_done_here_once_if_there_is_time_and_room():
+    core, clock, wires = en_node()
+    good, late, full = task(0), task(2, deadline_ms=5.0), task(4)
+    for each in (good, late, full):
+        core.arrive(each)
+    core.lost(good)
+    core.lost(good)  # told twice, done once
+    core.lost(late)
+    for number in (5, 7, 9):
+        core.station.admit(task(number), 0.0)
+    core.lost(full)
+    clock.run()
+    wanted = {0: Fate.DONE, 2: Fate.FAILED, 4: Fate.FAILED}
+    assert {number: wires.answers[number] for number in wanted} == wanted
+    core.result(good, b"too late, and from the dead")
+    assert good.rerun
+
+
+def test_a_new_sn_has_an_empty_cache_and_its_work_counts_until_books_know():
+    core, _, wires = en_node("periodic", load("campus"))
+    core.status(0, 5, 0.0, [4.0, 0.0, 0.0, 1.0])
+    core.status(0, 5, 0.0, [3.0, 0.0, 0.0, 1.0])  # old news
+    assert wires.acknowledged == [(0, 5)]
+    core.restarted(0, 108_000.0 * 7.0)  # seven ms of the SN's full rate
+    assert core.caches[0].numbers.tolist() == [0.0] * 4
+    assert math.isnan(core.caches[0].source_ms)
+    seen = core.observation(task(0), 0.0)
+    assert seen.up_backlog_ms[0].tolist() == [7.0, 0.0]
+    assert core.observation(task(0), 3.0).up_backlog_ms[0, 0] == 4.0
+    core.status(0, 0, 1.0, [2.0, 0.0, 0.0, 1.0])  # a new count begins
+    assert core.caches[0].sequence == 0
+
+
+def test_what_is_under_way_counts_when_the_books_are_new():
+    core, _, _ = en_node()
+    core.arrive(task(0, cycles=108_000.0 * 12.0))
+    core.start_over()
+    assert core.caches[0].unbooked_ms == 12.0
+    assert core.caches[1].unbooked_ms == 0.0
+
+
+def test_a_ue_hears_when_its_budget_is_gone_and_late_work_is_dropped_or_not():
+    for drop, recalled, waiting in ((True, [(0, 0)], 0), (False, [], 1)):
+        core, clock, wires = en_node(answer_late=True, drop_late=drop)
+        gone = task(2, generated_ms=-100.0)
+        core.arrive(gone)
+        assert wires.answers == {2: Fate.EXPIRED}
+        core.arrive(task(0))
+        clock.run()
+        assert clock.now() == 100.0
+        assert wires.answers == {2: Fate.EXPIRED, 0: Fate.EXPIRED}
+        assert wires.recalled == recalled
+        assert core.under_way == waiting
+
+
+def test_dropping_a_waiting_task_gives_its_room_back():
+    core, clock, wires = en_node("all-local", load("paper"), answer_late=True, drop_late=True)
+    items = [task(k, cycles=18_000.0 * 150.0) for k in range(3)]
+    for item in items:
+        core.arrive(item)
+    state = core.station.state(0.0)
+    assert state[0] == 0.0
+    core.cancel(items[0])  # running: the one that waits takes its slot
+    assert core.station.requests == 2
+    core.cancel(items[2])
+    core.cancel(items[2])
+    clock.run()
+    assert wires.answers == {1: Fate.EXPIRED}  # nobody waits for the others
+    assert core.station.state(clock.now()).tolist()[:4] == [2.0, 0.0, 0.0, 240000.0]
+
+
+class Moody(Method, Dispatcher):
+    """Does what it is told next."""
+
+    def __init__(self):
+        self.moods = []
+
+    def dispatcher(self, site):
+        return self
+
+    def decide(self, tasks):
+        mood = self.moods.pop(0) if self.moods else 0
+        if isinstance(mood, Exception):
+            raise mood
+        return np.array([mood])
+
+
+@pytest.mark.parametrize("mood", [RuntimeError("oh"), 99, 0.5])
+def test_a_method_that_misbehaves_makes_way_and_gets_another_chance(mood):
+    seconds, said, moody = [0.0], [], Moody()
+    here = site(load("paper"))
+    # Slowness is another test: on a busy machine anything may take long.
+    names = "moody", "all-offload"
+    chooser = Guarded(moody, method("all-offload"), here, 0, 1e6, names, lambda: seconds[0])
+    chooser.report = lambda who, why: said.append(who)
+    core, _, wires = en_node(scenario=load("paper"), chooser=chooser)
+    chooser.changed = core.start_over
+    core.arrive(task(0))
+    assert wires.sent == []
+    moody.moods = [mood]
+    core.arrive(task(1))
+    core.arrive(task(2))
+    assert wires.sent == [(0, 1), (0, 2)]  # of the fallback
+    assert (chooser.name, chooser.faults) == ("all-offload", 1)
+    seconds[0] = 1.1
+    moody.moods = [mood]
+    core.arrive(task(3))  # tried again, in vain: now for twice as long
+    seconds[0] = 2.9
+    core.arrive(task(4))
+    assert [number for _, number in wires.sent] == [1, 2, 3, 4]
+    seconds[0] = 3.2
+    core.arrive(task(5))
+    assert (chooser.name, len(wires.sent)) == ("moody", 4)
+    assert said == ["all-offload", "moody", "all-offload", "moody"]
+
+
+def test_a_slow_method_makes_way_too():
+    class Slow(Moody):
+        def decide(self, tasks):
+            return np.array([sum(range(300_000)) * 0])
+
+    here = site(load("paper"))
+    chooser = Guarded(Slow(), method("all-offload"), here, 0, slow_ms=1e-3)
+    core, _, wires = en_node(scenario=load("paper"), chooser=chooser)
+    chooser.changed = core.start_over
+    core.arrive(task(0))  # it did answer, and that counts
+    core.arrive(task(1))
+    assert wires.sent == [(0, 1)]
+
+
+def test_a_method_without_a_working_fallback_takes_nothing():
+    moody, worse = Moody(), Moody()
+    moody.moods, worse.moods = [7], [8]
+    chooser = Guarded(moody, worse, site(load("paper")), 0, 1e6)
+    core, _, wires = en_node(scenario=load("paper"), chooser=chooser)
+    core.arrive(task(0))
+    assert wires.answers == {0: Fate.REJECTED}
+
+
+def test_updates_keep_to_their_cap_and_say_nothing_twice():
+    core, clock, wires = sn_node("periodic:interval_ms=1", until_ms=100.0, least_gap_ms=10.0)
+    core.begin()
+    clock.run()
+    assert [sequence for _, sequence, _ in wires.statuses] == list(range(11))
+    core, clock, wires = sn_node("periodic:interval_ms=1", until_ms=100.0, refresh_ms=50.0)
+    core.begin()
+    clock.at(2.5, 1, lambda: core.acknowledged(0, 2))
+    clock.at(60.5, 1, lambda: core.acknowledged(0, core.updates - 1))
+    clock.run()
+    # Three until the first was acknowledged, then one when that was 50 ms old, and so on until it
+    # was acknowledged as well.
+    assert core.updates == 3 + 9
+    assert core.decisions == 101
+
+
+def test_a_new_state_is_told_at_once():
+    core, clock, wires = sn_node("periodic:interval_ms=1", until_ms=30.0, refresh_ms=1e6)
+    core.begin()
+    clock.at(0.5, 1, lambda: core.acknowledged(0, 0))
+    clock.at(10.5, 1, lambda: core.arrive(task(0, 10.0), 0))
+    clock.run()
+    assert len(wires.statuses) > 1
+    assert wires.statuses[1][2][0] == 3.0  # a slot is taken
+    assert wires.results == [(0, Fate.DONE)]
+
+
+def test_an_en_that_is_not_there_is_sent_nothing():
+    core, clock, wires = sn_node("periodic", until_ms=1000.0)
+    core.met(0, False)
+    core.begin()
+    clock.run()
+    assert wires.statuses == []
+    assert core.decisions == 11
+
+
+def test_each_en_can_be_told_or_not():
+    class Choosy(Method, Updater):
+        carries = 1
+
+        def updater(self, site):
+            return self
+
+        def decide(self, seen):
+            return np.array([True]), np.array([np.inf])
+
+        def encode(self, states):
+            return states.state[:, :1]
+
+    core, clock, wires = sn_node(Choosy())
+    whom = np.array([[True]])
+    send, _, _ = core.teller.decide(core.observation(0.0), 1)
+    assert send.tolist() == np.broadcast_to(whom[0], 1).tolist()
+    core.begin()
+    clock.run()
+    assert [en for en, _, _ in wires.statuses] == [0]
+
+
+def test_an_updater_that_fails_is_silent_for_a_while_and_reported():
+    class Broken(Method, Updater):
+        carries = 4
+
+        def updater(self, site):
+            return self
+
+        def decide(self, seen):
+            raise RuntimeError("no")
+
+    core, clock, wires = sn_node(Broken(), until_ms=1000.0)
+    said = []
+    core.teller.report = said.append
+    core.begin()
+    clock.run()
+    assert core.decisions == core.teller.faults == len(said) == 11
+    assert "Broken" in said[0]
+    assert wires.statuses == []
+
+
+def test_an_sn_drops_what_is_late_and_refuses_what_does_not_fit():
+    core, clock, wires = sn_node("never", drop_late=True)
+    core.arrive(task(0, generated_ms=-200.0), 0)
+    assert wires.results == [(0, Fate.EXPIRED)]
+    for number in range(1, 12):
+        core.arrive(task(number, cycles=27_000.0 * 200.0), 0)
+    assert wires.results[1:] == [(10, Fate.REFUSED), (11, Fate.REFUSED)]
+    clock.run()
+    assert clock.now() == 100.0
+    assert wires.results[3:] == [(number, Fate.EXPIRED) for number in range(1, 10)]
+    assert core.station.requests == 0
+    assert core.recent.numbers(100.0) == (0.0, 0.0, 1.0)
+
+
+def test_buckets_fill_with_time_and_belong_to_one_client():
+    seconds = [0.0]
+    buckets = Buckets(10.0, 2, lambda: seconds[0])
+    assert [buckets.take("a") for _ in range(3)] == [True, True, False]
+    assert buckets.take("b")
+    seconds[0] = 0.1
+    assert [buckets.take("a") for _ in range(2)] == [True, False]
+
+
+def test_a_method_s_mistake_names_it():
+    moody = Moody()
+    moody.moods = [12]
+    core, _, _ = en_node(chooser=Chooser(moody, site(load("campus")), 0))
+    with pytest.raises(InputError, match="Moody"):
+        core.arrive(task(0))
+
+
+def test_late_timers_do_not_add_up_in_an_emulated_slot():
+    class Late(VirtualClock):
+        def at(self, time_ms, kind, call):
+            return super().at(time_ms + 3.0, kind, call)
+
+    clock, begun = Late(), []
+    here, wires = site(load("paper", ["en.slots=1"])), Wires()
+    chooser = Chooser(method("all-local"), here, 0)
+    core = EnCore(
+        here, 0, chooser, clock, Emulated(clock), wires, [Link(here.links, 0, 0, up=True)]
+    )
+    core._worker = emulated = Emulated(clock)
+    run = emulated.run
+    emulated.run = lambda item, finish, *rest: (begun.append(finish), run(item, finish, *rest))[1]
+    for number in range(4):
+        core.arrive(task(number))  # ten ms each
+    clock.run()
+    assert begun == [10.0, 20.0, 30.0, 40.0]
+    assert clock.now() == 43.0
+    assert set(wires.answers.values()) == {Fate.DONE}

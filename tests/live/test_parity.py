@@ -1,0 +1,87 @@
+"""Under the virtual clock, live nodes take the simulator's decisions on every task."""
+
+import pytest
+
+from cosmo import load, method
+from cosmo.policy.registry import METHODS
+from cosmo.policy.trained import TRAINED
+from cosmo.workload import episode
+from live.parity import differences, untrained
+
+SHORT = ["episode.window_ms=700", "episode.warmup_ms=0"]
+PLAIN = sorted(METHODS.keys() - TRAINED.keys())
+
+
+def _maker(name, sns=1):
+    drawn = untrained(name, sns) if name in TRAINED else None
+    return lambda: drawn or method(name)
+
+
+def _check(scenario, name, number=0):
+    found = episode(scenario, 3, number)
+    made = _maker(name, scenario.sn.count)
+    wrong, live, simulated = differences(scenario, made, found, 3, number)
+    assert wrong.tolist() == []
+    assert live == simulated
+    return found, live
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "cosmo", "cosmo-next"])
+def test_every_method_decides_as_in_the_simulator(name):
+    found, (updates, _) = _check(load("paper", [*SHORT, "workload.rate=320"]), name)
+    assert len(found.tasks) > 150
+    if method_sends(name):
+        assert updates > 1
+
+
+def method_sends(name):
+    return name in ("periodic", "aoi-threshold", "aov-gap", "aoci-online", "prequal", "cosmo")
+
+
+@pytest.mark.parametrize("name", ["cosmo-next", "prequal", "admission-control", "all-offload"])
+def test_several_nodes_of_each_kind_do_so_too(name):
+    _check(load("campus", [*SHORT, "workload.rate=180"]), name)
+
+
+@pytest.mark.parametrize("name", ["cosmo-next", "aoci-online", "self-tracking"])
+def test_others_at_the_sn_and_lost_messages_change_nothing(name):
+    lossy = ["status.loss_probability=0.2", "status.jitter_ms=20", "workload.rate=260"]
+    _check(load("shared-sn", [*SHORT, *lossy]), name)
+
+
+@pytest.mark.parametrize("name", ["cosmo", "priced-books"])
+def test_links_that_fade_and_ues_that_leave_change_nothing(name):
+    away = ["mobility.distances_m=[7.9, 9.0, 2.0, 8.4]", "mobility.headings_deg=[180, 0, 0, 90]"]
+    scenario = load("fading-backhaul", [*SHORT, *away, "mobility.speed_m_per_s=4"])
+    found, _ = _check(scenario, name)
+    assert len(found.tasks) > 0
+
+
+@pytest.mark.parametrize("name", ["cosmo-next", "prequal", "self-tracking"])
+def test_ens_that_reach_different_sns_do_so_too(name):
+    uneven = ["sn.count=3", "backhaul.reach=[[0, 2], [1], [0, 1, 2]]", "workload.rate=180"]
+    _check(load("campus", [*SHORT, *uneven]), name)
+
+
+def test_equal_instants_keep_their_order():
+    """With steady arrivals and round numbers, many events fall on the same instant (R5)."""
+    round_numbers = [
+        *(
+            "workload.arrivals=deterministic",
+            "workload.rate=250",
+            "workload.cycles=[180000,180000]",
+        ),
+        *("workload.input_bytes=[24000,24000]", "access.rate_mbps=192", "access.overhead_ms=0"),
+        *("access.contention_ms=0", "en.cycles_per_ms=18000", "sn.cycles_per_ms=18000"),
+    ]
+    scenario = load("paper", [*SHORT, *round_numbers])
+    for name in ("local-until-full", "aov-gap", "periodic:interval_ms=4"):
+        _check(scenario, name)
+
+
+def test_a_difference_would_be_found():
+    scenario = load("paper", [*SHORT, "workload.rate=320"])
+    kinds = iter([method("priced-books"), method("priced-books"), method("self-tracking")])
+    found = episode(scenario, 3, 0)
+    wrong, _, _ = differences(scenario, lambda: next(kinds), found, 3)
+    assert len(wrong) > 0
