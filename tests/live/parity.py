@@ -7,6 +7,7 @@ from cosmo.learn.config import load_config
 from cosmo.learn.next.config import load_next_config
 from cosmo.live.items import Fate
 from cosmo.live.virtual import VirtualWorld
+from cosmo.policy.described import Fields
 from cosmo.policy.learned import paper_agents
 from cosmo.policy.networks import encoder_shapes, shapes, sn_shapes
 from cosmo.policy.next.agents import next_agents
@@ -64,10 +65,10 @@ def untrained(name, sns=1):
             }
             for part, found in layers.items()
         }
-        return paper_agents(drawn, config.model_dump()).at_work()
+        return paper_agents(drawn, Fields(config.model_dump())).at_work()
     config = load_next_config()
     en = config.en
     layers = value_shapes(en.hidden, en.joint) | chance_shapes(en.chance_hidden)
     worth = {"worth": 0.05 * random.standard_normal((1, NEWS)), "doubt": np.zeros((1, NEWS, NEWS))}
     drawn = {"en": _random_layers(layers, random, 0.3), "sn": worth}
-    return next_agents(drawn, config.model_dump()).at_work()
+    return next_agents(drawn, Fields(config.model_dump())).at_work()
