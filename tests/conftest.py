@@ -1,3 +1,6 @@
+import os
+import tempfile
+
 import pytest
 from hypothesis import settings
 
@@ -7,6 +10,28 @@ from commands import Cosmo
 # build must be red for everybody.
 settings.register_profile("cosmo", derandomize=True, print_blob=True, deadline=None)
 settings.load_profile("cosmo")
+
+_CACHE = "JAX_COMPILATION_CACHE_DIR"
+
+
+def pytest_configure(config):
+    """What JAX compiles is kept for all processes of a run, which train the same small networks
+    again and again: compiling takes longer than most of their work.
+    """
+    if _CACHE in os.environ:  # the user's own, or of the process that started this one
+        return
+    config.stash[_KEPT] = kept = tempfile.TemporaryDirectory(prefix="cosmo-tests-")
+    os.environ[_CACHE] = kept.name
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+
+
+_KEPT = pytest.StashKey[tempfile.TemporaryDirectory]()
+
+
+def pytest_unconfigure(config):
+    if _KEPT in config.stash:
+        config.stash[_KEPT].cleanup()
+        del os.environ[_CACHE]
 
 
 @pytest.fixture

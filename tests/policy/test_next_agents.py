@@ -83,7 +83,7 @@ def test_a_status_tells_of_the_load_of_others_and_results_a_little():
 
 def test_a_status_of_an_sn_with_fewer_slots_than_others_is_taken():
     """Slots that it has not are never free, which is nothing to reckon with (a warning fails)."""
-    unequal = ["sn.slots=[4, 8]", "episode.window_ms=1500"]
+    unequal = ["sn.slots=[4, 8]", "episode.window_ms=1500", "episode.warmup_ms=0"]
     scenario = load("campus", unequal)
     errors = _played(scenario, [episode(scenario, 3, 0)], period_ms=20.0)
     assert np.isfinite(errors).all()

@@ -83,7 +83,7 @@ def test_parameters_of_registered_methods():
     [
         ("periodic:interval_ms=0", "interval_ms = '0': must be greater than 0"),
         ("periodic-0", "interval_ms = '0': must be greater than 0"),
-        ("periodic-x", "unknown; must be one of"),
+        ("periodic-x", "unknown, did you mean periodic"),
         ("prequal:quantile=1.5", "quantile = '1.5': must be greater than 0 and at most 1"),
         ("prequal:quantile=nan", "quantile = 'nan': must be greater than 0 and at most 1"),
         ("periodic:interval_ms=inf", "interval_ms = 'inf': must be greater than 0"),

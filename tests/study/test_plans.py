@@ -181,7 +181,7 @@ def test_a_unit_is_named_by_its_content():
         ),
         (
             'name = "x"\nrates = [inf]\n[[compare]]\nmethods = ["random"]',
-            "workload.rate = inf: must be a finite number",
+            "rates.0 = inf: must be less than or equal to 1000000, in tasks/s",
         ),
         (
             'name = "x"\nseeds = [9223372036854775808]\n[[compare]]\nmethods = ["random"]',

@@ -55,7 +55,7 @@ def test_two_batches_in_one_process_never_meet():
 @pytest.mark.parametrize("preset", ["paper", "campus", "fading-backhaul", "shared-sn"])
 @pytest.mark.parametrize("name", ["random", "aov-gap"])
 def test_a_world_does_not_depend_on_its_batch(preset, name):
-    scenario = load(preset)
+    scenario = load(preset, ["episode.window_ms=3000"])
     episodes = [episode(scenario, 4, number) for number in range(6)]
     chosen = method(name)
     together = play(scenario, chosen, episodes, seed=4)

@@ -5,7 +5,11 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Run an edge node or a service node as a daemon.", no_args_is_help=True)
+app = typer.Typer(
+    help="Run an edge node or a service node as a daemon.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 ConfigOption = Annotated[
     str, typer.Option("--config", "-c", help="A TOML file that extends the preset en or sn.")

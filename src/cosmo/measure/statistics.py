@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import nctdtr, stdtr, stdtrit
+from scipy.special import nctdtr, ndtr, stdtr, stdtrit
 
 _T_OF_TWO = float(stdtrit(1, 0.975))  # 12.7: of two values the half-width is so many half-ranges
 
@@ -91,7 +91,9 @@ def welch_power(difference: float, one: Sample, other: Sample) -> float:
     if not error > 0.0:
         return math.nan
     limit, shift = float(stdtrit(freedom, 0.975)), abs(difference) / error
-    return float(1.0 - nctdtr(freedom, shift, limit) + nctdtr(freedom, shift, -limit))
+    missed = float(nctdtr(freedom, shift, limit) - nctdtr(freedom, shift, -limit))
+    # Far out SciPy has no number; there the normal distribution is as good.
+    return 1.0 - (float(ndtr(limit - shift)) if math.isnan(missed) else missed)
 
 
 def _welch_error(one: Sample, other: Sample) -> tuple[float, float]:

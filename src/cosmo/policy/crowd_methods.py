@@ -26,9 +26,9 @@ class PowerOfD(_AmongFriends):
     def __init__(
         self,
         d: PositiveInt = 2,
-        keep: PositiveInt = 4,
+        keep: PositiveInt = 3,
         numbers: PositiveInt = ONE_NUMBER,
-        threshold_ms: Positive = 5.0,
+        threshold_ms: Positive = 15.0,
         interval_ms: Positive | None = None,
         check_ms: Positive = 1.0,
     ) -> None:
@@ -48,7 +48,7 @@ class Piggyback(_AmongFriends):
     def __init__(
         self,
         d: PositiveInt = 2,
-        keep: PositiveInt = 4,
+        keep: PositiveInt = 3,
         numbers: PositiveInt = ONE_NUMBER,
         gap_ms: Positive = 1.0,
     ) -> None:

@@ -33,6 +33,8 @@ def test_power_is_how_often_the_test_finds_it():
         found.append(welch(*samples).p < 0.05)
     assert welch_power(difference, one, other) == pytest.approx(np.mean(found), abs=0.03)
     assert welch_power(0.0, one, other) == pytest.approx(0.05, abs=1e-6)
+    # Also where SciPy's distribution has no number any more.
+    assert welch_power(100.0, one, other) == pytest.approx(1.0)
 
 
 def test_what_does_not_vary_cannot_be_tested():
