@@ -42,17 +42,23 @@ _EN: dict[type, int] = {
 _SN = (NeverUpdater, PeriodicUpdater, AoiThresholdUpdater, AovGapUpdater)
 
 
+def en_rule(dispatcher: Dispatcher) -> int | None:
+    """The rule at the EN; None if it has no compiled form."""
+    return _EN.get(type(dispatcher))
+
+
 def rules_of(
     scenario: Scenario, dispatcher: Dispatcher, updater: Updater | None, regret: bool
 ) -> Rules | None:
     """The compiled form of both sides, which measures regret if it is asked to and if the rule can
     tell; None if one of them has none.
     """
-    if type(dispatcher) not in _EN or not (updater is None or type(updater) in _SN):
+    rule = en_rule(dispatcher)
+    if rule is None or not (updater is None or type(updater) in _SN):
         return None
     can_tell = type(dispatcher).would_decide is not Dispatcher.would_decide
     rules = Rules(
-        en=_EN[type(dispatcher)],
+        en=rule,
         sn=SILENT,
         interval_ms=np.inf,
         threshold=0.0,
@@ -93,12 +99,12 @@ def known_of(site: Site) -> Known:
     )
 
 
-def blank_memory(site: Site, rules: Rules) -> Memory:
-    """Nothing has been decided yet."""
+def blank_memory(site: Site, en: int) -> Memory:
+    """Nothing has been decided yet; `en` is the rule at the EN."""
     reach = site.links.reach
-    books = (site.worlds, *reach.shape) if rules.en == BOOKS else (0, 0, 0)
+    books = (site.worlds, *reach.shape) if en == BOOKS else (0, 0, 0)
     entries = int(site.most_tasks(site.sn).max())
-    free = first_slots(site.sn.slots[reach], (site.worlds,)) if rules.en == BOOKS else None
+    free = first_slots(site.sn.slots[reach], (site.worlds,)) if en == BOOKS else None
     channels = site.worlds, len(site.sn)
     return Memory(
         slot_free=np.zeros((0, 0, 0, 0)) if free is None else free,

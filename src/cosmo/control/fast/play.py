@@ -24,7 +24,7 @@ def play_compiled(
     """What became of each episode, the same as with the plain rules."""
     from cosmo.control.fast.loop import run  # which takes a while to compile, once
 
-    worlds, memory = Worlds(scenario, episodes, carries), blank_memory(site, rules)
+    worlds, memory = Worlds(scenario, episodes, carries), blank_memory(site, rules.en)
     on = partial(run, rules=rules, known=known_of(site), memory=memory, turns=_TURNS)
     while worlds.run_compiled(on):
         if progress is not None:

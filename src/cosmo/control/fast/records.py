@@ -10,6 +10,7 @@ Ints = NDArray[np.int64]
 
 # Rules at the EN.
 LOCAL, IN_TURN, UNTIL_FULL, TRUTH, ESTIMATE, STRICT, BOOKS = range(7)
+WITHOUT_MEMORY = (LOCAL, IN_TURN, UNTIL_FULL, ESTIMATE, STRICT)  # and without the truth
 # Rules at the SN.
 SILENT, BY_CLOCK, BY_AGE, BY_CONTENT = range(4)
 
