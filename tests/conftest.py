@@ -34,6 +34,30 @@ def pytest_unconfigure(config):
         del os.environ[_CACHE]
 
 
+# Files that take longest, these first: nobody waits for the last of them alone at the end.
+_FIRST = (
+    "test_ray.py",
+    "test_docs.py",
+    "test_markup.py",
+    "test_batches.py",
+    "test_execution.py",
+    "test_engine.py",
+    "test_updaters.py",
+    "test_cpus.py",
+    "test_report.py",
+    "test_session.py",
+    "test_trainer.py",
+    "test_damage.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        return _FIRST.index(item.path.name) if item.path.name in _FIRST else len(_FIRST)
+
+    items.sort(key=place)
+
+
 @pytest.fixture
 def cosmo(monkeypatch, capsys):
     return Cosmo(monkeypatch, capsys)
