@@ -23,7 +23,7 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 PYTHONS = ("3.11", "3.13")
-EXTRA = "cosmo-edge[lab]"
+EXTRA = "[lab]"
 # Files without which an installation is broken in ways that imports do not show.
 NEEDED = ("cosmo/py.typed", "cosmo/scenario/presets/paper.toml", "cosmo/study/presets/paper.toml")
 

@@ -21,6 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import crowd_page
 import next_page
 import numpy as np
 import paper_page
@@ -54,6 +55,7 @@ STUDIES = {
     "next": load_plan("next"),
     "intervals": load_plan("intervals"),
     "ablation": load_plan("ablation"),
+    "crowd": load_plan("crowd"),
 }
 CALIBRATION, READINGS = "calibration", "readings"
 SHOWN = paper_page.SHOWN
@@ -234,6 +236,8 @@ def pages(simulated: bool = True) -> Pages:
         found["ablation.md"] = paper_page.ablation(paper, studies["ablation"])
     if studies["intervals"] is not None:
         found["intervals.md"] = paper_page.intervals(studies["intervals"])
+    if studies["crowd"] is not None:
+        found["many.md"] = crowd_page.page(studies["crowd"])
     if past is not None and paper is not None:
         # The same methods, with ten runs, are part of the study of cosmo-next.
         rivals = _rivals(past)
