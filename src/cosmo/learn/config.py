@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from cosmo.documents import Documents
 from cosmo.node import RAW
 from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS
-from cosmo.scenario.model import not_tiny
+from cosmo.scenario.fields import not_tiny
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False, le=1e12)]
 Positive = Annotated[Finite, Field(gt=0), AfterValidator(not_tiny)]

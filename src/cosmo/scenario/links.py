@@ -3,15 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import NOBODY
-
-if TYPE_CHECKING:
-    from cosmo.scenario.model import Backhaul, Nodes
+from cosmo.scenario.topology import Backhaul, Nodes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,7 +65,7 @@ class Links:
         return np.concatenate([[0], np.cumsum(counts)]), order
 
 
-def links_between(en: "Nodes", sn: "Nodes", backhaul: "Backhaul") -> Links:
+def links_between(en: Nodes, sn: Nodes, backhaul: Backhaul) -> Links:
     """The links of a scenario; ValueError names what is wrong with `reach` or `links`."""
     reached = _reached(en, sn, backhaul)
     counts = np.array([len(each) for each in reached], np.int64)
@@ -97,7 +95,7 @@ def links_between(en: "Nodes", sn: "Nodes", backhaul: "Backhaul") -> Links:
     return found
 
 
-def _reached(en: "Nodes", sn: "Nodes", backhaul: "Backhaul") -> list[Ints]:
+def _reached(en: Nodes, sn: Nodes, backhaul: Backhaul) -> list[Ints]:
     """Of each EN, its SNs in order."""
     reach = backhaul.reach
     if isinstance(reach, str):
@@ -120,7 +118,7 @@ def _reached(en: "Nodes", sn: "Nodes", backhaul: "Backhaul") -> list[Ints]:
     return found
 
 
-def _nearest(en: "Nodes", sn: "Nodes", count: int, also: Iterable[int]) -> list[Ints]:
+def _nearest(en: Nodes, sn: Nodes, count: int, also: Iterable[int]) -> list[Ints]:
     always = set()
     for number in also:
         if not -sn.count <= number < sn.count:
@@ -144,7 +142,7 @@ def _nearest(en: "Nodes", sn: "Nodes", count: int, also: Iterable[int]) -> list[
     return found
 
 
-def _positions(nodes: "Nodes") -> Floats:
+def _positions(nodes: Nodes) -> Floats:
     """[node, (x, y)]."""
     if isinstance(nodes.positions, tuple):
         return np.array(nodes.positions, np.float64).reshape(-1, 2)

@@ -8,55 +8,31 @@ table with a row an EN and a column an SN; `backhaul.links` says in what some of
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, model_validator
 
+from cosmo.scenario.fields import (
+    MOST_MS,
+    Count,
+    Dwell,
+    Finite,
+    NotNegative,
+    Part,
+    Positive,
+    Range,
+    Rate,
+    Share,
+    Weight,
+    listed,
+    ordered,
+)
 from cosmo.scenario.links import Links, links_between
-
-MOST_MS = 1e9  # of a window: eleven days
-MOST_AMOUNT = 1e15  # whole numbers up to here are exact, and squares are far from overflowing
-LEAST_MS = 1e-3  # of times that something is repeated after
-
-
-def not_tiny(value: float) -> float:
-    """Refuse numbers whose inverse is beyond all that makes sense."""
-    if value < 1.0 / MOST_AMOUNT:
-        raise PydanticCustomError("too_small", "Input should be at least 1e-15")
-    return value
-
-
-Finite = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-MOST_AMOUNT, le=MOST_AMOUNT)]
-Positive = Annotated[Finite, Field(gt=0), AfterValidator(not_tiny)]
-Dwell = Annotated[Positive, Field(ge=LEAST_MS)]
-Weight = Annotated[Finite, Field(ge=0, le=1e6)]
-NotNegative = Annotated[Finite, Field(ge=0)]
-Rate = Annotated[Positive, Field(le=1e6)]
-Share = Annotated[Finite, Field(gt=0, le=1)]
-Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-Range = tuple[Positive, Positive]
-PerNode = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
-PerNodeCount = Count | Annotated[tuple[Count, ...], Field(min_length=1)]
-PerLink = Positive | Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
-
-Number = Annotated[int, Field(strict=True)]  # of a node, from 0
-Chosen = Number | Annotated[tuple[Number, ...], Field(min_length=1)]  # one of them, or several
-Hops = Annotated[Count, Field(le=100)]
-NodeCount = Annotated[Count, Field(le=100_000)]
+from cosmo.scenario.topology import Backhaul, Nodes
 
 Arrivals = Literal["deterministic", "poisson", "bursty", "steps"]  # those that are generated
 Engine = Literal["embedded", "ns3"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _ordered(name: str, bounds: tuple[float, float]) -> None:
-    if bounds[0] > bounds[1]:
-        raise ValueError(f"{name} = {list(bounds)}: must be [lowest, highest]")
-
-
-class Episode(_Part):
+class Episode(Part):
     """The time that is simulated and the part of it that is measured (R2, R4, R17)."""
 
     window_ms: Annotated[Positive, Field(le=MOST_MS)]
@@ -72,7 +48,7 @@ class Episode(_Part):
         return self
 
 
-class Burst(_Part):
+class Burst(Part):
     """Two-state modulated Poisson: rates in proportion to `weights`, exponential dwell times."""
 
     weights: tuple[Weight, Weight]
@@ -85,7 +61,7 @@ class Burst(_Part):
         return self
 
 
-class Steps(_Part):
+class Steps(Part):
     """Poisson whose rate changes at given shares of the window, in proportion to `weights`."""
 
     weights: Annotated[tuple[Weight, ...], Field(min_length=1)]
@@ -103,7 +79,7 @@ class Steps(_Part):
         return self
 
 
-class Deadline(_Part):
+class Deadline(Part):
     """R3."""
 
     factor: Positive
@@ -112,12 +88,12 @@ class Deadline(_Part):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        _ordered("slack_ms", self.slack_ms)
-        _ordered("clip_ms", self.clip_ms)
+        ordered("slack_ms", self.slack_ms)
+        ordered("clip_ms", self.clip_ms)
         return self
 
 
-class Workload(_Part):
+class Workload(Part):
     """Tasks of each EN's cell (R2, R3); `rate` is the mean number a second in one cell."""
 
     arrivals: Literal["deterministic", "poisson", "bursty", "steps", "trace"]
@@ -144,19 +120,19 @@ class Workload(_Part):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        _ordered("input_bytes", self.input_bytes)
-        _ordered("cycles", self.cycles)
+        ordered("input_bytes", self.input_bytes)
+        ordered("cycles", self.cycles)
         return self
 
 
-class Background(_Part):
+class Background(Part):
     """Load at each SN that no EN sees: two-state modulated Poisson; rates of 0 mean none."""
 
     rates: tuple[Weight, Weight]
     dwell_ms: tuple[Dwell, Dwell]
 
 
-class Access(_Part):
+class Access(Part):
     """The channel that the UEs of a cell share (R6, R8)."""
 
     rate_mbps: Positive
@@ -165,7 +141,7 @@ class Access(_Part):
     throughput_weight: Share
 
 
-class Wifi(_Part):
+class Wifi(Part):
     """The access channel of the engine `ns3`, in place of R6: 802.11n at 5 GHz, one cell an EN."""
 
     channel_mhz: Literal[20, 40]
@@ -179,7 +155,7 @@ class Wifi(_Part):
     transport: Literal["udp", "tcp"]
 
 
-class Mobility(_Part):
+class Mobility(Part):
     """The UEs of a cell (R7). A heading of 0 degrees leads straight through the EN."""
 
     distances_m: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
@@ -199,92 +175,7 @@ class Mobility(_Part):
         return self
 
 
-class UnlikeNodes(_Part):
-    """Nodes of a kind, by number (-1 is the last), that differ from the others in what is given."""
-
-    at: Chosen
-    slots: Count | None = None
-    cycles_per_ms: Positive | None = None
-    storage_bytes: Positive | None = None
-    queue_capacity: Count | None = None
-
-
-class Nodes(_Part):
-    """A kind of node (R9 to R11)."""
-
-    count: NodeCount
-    slots: PerNodeCount
-    cycles_per_ms: PerNode
-    storage_bytes: PerNode
-    queue_capacity: PerNodeCount
-    # Where the nodes are, in any unit of length, for `backhaul.reach.nearest`: given one by one, or
-    # spread evenly over a square of side 1.
-    positions: Literal["spread"] | tuple[tuple[Finite, Finite], ...] = "spread"
-    unlike: tuple[UnlikeNodes, ...] = ()
-
-    @model_validator(mode="after")
-    def _one_value_each(self) -> Self:
-        for name in ("slots", "cycles_per_ms", "storage_bytes", "queue_capacity", "positions"):
-            value = getattr(self, name)
-            if isinstance(value, tuple) and len(value) != self.count:
-                one = '"spread"' if name == "positions" else "one number"
-                raise ValueError(
-                    f"{name} = {_listed(value)}: must be {one} or a list of {self.count}"
-                )
-        for group in self.unlike:
-            for number in _several(group.at):
-                if not -self.count <= number < self.count:
-                    raise ValueError(
-                        f"unlike.at = {number}: must be from 0 to {self.count - 1}, or from"
-                        f" {-self.count} to -1, counted from the last"
-                    )
-        return self
-
-    def each(self, name: str) -> tuple[float, ...]:
-        """The value of a field for every node."""
-        value = getattr(self, name)
-        found = list(value) if isinstance(value, tuple) else [value] * self.count
-        for group in self.unlike:
-            other = getattr(group, name)
-            if other is not None:
-                for number in _several(group.at):
-                    found[number] = other
-        return tuple(found)
-
-
-class Reach(_Part):
-    """Of every EN the so many SNs that are nearest to it, and some that all ENs reach."""
-
-    nearest: Annotated[int, Field(strict=True, ge=0)]
-    also: tuple[Number, ...] = ()  # numbers of SNs (-1 is the last); they do not count as near
-
-
-class UnlikeLinks(_Part):
-    """Links, by the numbers of their ENs and SNs, that differ from the others in what is given."""
-
-    en: Literal["all"] | Chosen = "all"
-    sn: Literal["all"] | Chosen = "all"
-    up_mbps: Positive | None = None
-    down_mbps: Positive | None = None
-    hops: Hops | None = None
-    hop_delay_ms: NotNegative | None = None
-
-
-class Backhaul(_Part):
-    """The links between ENs and SNs (R13), and which there are (R30)."""
-
-    up_mbps: PerLink
-    down_mbps: PerLink
-    hops: Hops
-    hop_delay_ms: NotNegative
-    packet_bytes: Positive
-    result_bytes: Positive
-    # Which SNs an EN reaches: all, a list of SNs for each EN, or by nearness.
-    reach: Literal["all"] | tuple[tuple[Number, ...], ...] | Reach = "all"
-    links: tuple[UnlikeLinks, ...] = ()
-
-
-class Fading(_Part):
+class Fading(Part):
     """Link rates that change: every `period_ms` a factor is drawn from `factors`, for each link and
     direction on its own. Factors of [1, 1] mean constant rates.
     """
@@ -294,11 +185,11 @@ class Fading(_Part):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        _ordered("factors", self.factors)
+        ordered("factors", self.factors)
         return self
 
 
-class Status(_Part):
+class Status(Part):
     """Status messages and their acknowledgements (R14)."""
 
     header_bytes: Positive
@@ -309,13 +200,13 @@ class Status(_Part):
     jitter_ms: NotNegative
 
 
-class Storage(_Part):
+class Storage(Part):
     """R9: an accepted task reserves at least this much."""
 
     reservation_floor_bytes: NotNegative
 
 
-class Utility(_Part):
+class Utility(Part):
     """R16."""
 
     value: Positive
@@ -330,7 +221,7 @@ class Utility(_Part):
     update_cost_per_dimension: NotNegative
 
 
-class Observation(_Part):
+class Observation(Part):
     """How far back statistics look (R19), and what makes a node's state comparable (R18)."""
 
     history_ms: Positive
@@ -343,7 +234,7 @@ class Observation(_Part):
     most_age: Positive  # in units of the above
 
 
-class Scenario(_Part):
+class Scenario(Part):
     """A whole world. Build one with `cosmo.scenario.load`."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -372,7 +263,7 @@ class Scenario(_Part):
                 len(value) != self.en.count or any(len(row) != self.sn.count for row in value)
             ):
                 raise ValueError(
-                    f"backhaul.{name} = {_listed(value)}: must be one number or a table of "
+                    f"backhaul.{name} = {listed(value)}: must be one number or a table of "
                     f"{self.en.count} rows (ENs) and {self.sn.count} columns (SNs)"
                 )
         _ = self.links  # says what is wrong with reach and links
@@ -411,13 +302,3 @@ class Scenario(_Part):
             for nodes in (self.en, self.sn)
             for slots, rate in zip(nodes.each("slots"), nodes.each("cycles_per_ms"), strict=True)
         )
-
-
-def _several(numbers: int | tuple[int, ...]) -> tuple[int, ...]:
-    return numbers if isinstance(numbers, tuple) else (numbers,)
-
-
-def _listed(value: tuple[Any, ...]) -> str:
-    """As TOML would have it, and not longer than a line."""
-    text = str([list(each) if isinstance(each, tuple) else each for each in value])
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
-from cosmo.scenario.model import MOST_AMOUNT, MOST_MS
+from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
 from cosmo.tables import read_parquet, write_table
 from cosmo.workload.table import Tasks
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cosmo.node import Links, Nodes, Prices, Scales, Site, Tasks
-from cosmo.scenario import Scenario, model
+from cosmo.scenario import Scenario, topology
 from cosmo.workload import squared_variation
 
 
@@ -56,7 +56,7 @@ def site_of(
     )
 
 
-def _nodes(nodes: model.Nodes) -> Nodes:
+def _nodes(nodes: topology.Nodes) -> Nodes:
     return Nodes(
         slots=np.array(nodes.each("slots"), np.int64),
         cycles_per_ms=np.array(nodes.each("cycles_per_ms"), np.float64),

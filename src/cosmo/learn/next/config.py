@@ -8,7 +8,8 @@ from pydantic import Field
 
 from cosmo.documents import Documents
 from cosmo.learn.config import Count, NotNegative, Part, Positive, Share, Width
-from cosmo.scenario.model import MOST_MS, Arrivals
+from cosmo.scenario.fields import MOST_MS
+from cosmo.scenario.model import Arrivals
 
 Span = Annotated[Positive, Field(ge=1e-3)]  # in longest deadlines: SNs look no more often
 
