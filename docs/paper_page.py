@@ -221,7 +221,7 @@ def ablation(paper: Study, own: Study | None) -> dict[str, str]:
     """The parts of ablation.md; `own` is the study `ablation`, if it has been carried out."""
     parts = {"papers-tests": papers_tests(), "our-tests": our_tests(paper, [PAIR])}
     if own is None:
-        told = "The study `ablation` has not been carried out yet: it trains 200 runs."
+        told = "The study `ablation` has not been carried out yet: it trains 280 runs."
         return parts | {"variants": told, "variant-tests": "Not measured yet."}
     summary = summarise(own.metrics)
     net = ("net utility", "net_utility_per_task", 1)
@@ -243,7 +243,8 @@ def ablation(paper: Study, own: Study | None) -> dict[str, str]:
     header = ("arrivals", "tasks/s", "method", *(title for title, _, _ in columns))
     pairs = [PAIR, *((name, f"{name}/no-auxiliary") for name in PAIR)]
     pairs += [("cosmo/no-auxiliary", "cosmo-flat/no-auxiliary")]
-    pairs += [("cosmo", "cosmo-flat/boundary-only")]
+    pairs += [("cosmo", "cosmo-flat/boundary-only"), ("cosmo", "cosmo-flat/bootstrapped")]
+    pairs += [("cosmo/no-auxiliary", "cosmo-flat/bootstrapped-no-auxiliary")]
     return parts | {
         "variants": f"{made_from(own)}\n\n{tables.markdown(header, rows)}",
         "variant-tests": our_tests(own, pairs),

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from short import short_config, short_runs
+from short import played, played_episode, short_config, short_runs
 
 from cosmo import InputError, SnStates, load, play
 from cosmo.learn import en_agent, sn_agent
 from cosmo.learn import trainer as trainer_module
 from cosmo.learn.coordinator import Intervals
-from cosmo.learn.rollout import Rollout
 from cosmo.learn.run import Run
 from cosmo.learn.stack import Layout
 from cosmo.learn.trainer import Trainer
@@ -88,26 +87,8 @@ def test_the_encoder_is_frozen_and_the_agents_are_not():
     assert not np.array_equal(trainer.sn.parameters, sn)
 
 
-def _played(trainer, config, explore=True):
-    """One episode by the trainer's networks."""
-    episodes = [episode(run.scenario, run.seed, 5) for run in trainer.runs]
-    random = [np.random.default_rng(run.seed) for run in trainer.runs] if explore else None
-    rollout = Rollout(trainer.runs[0].scenario, config, episodes, random)
-    more = True
-    while more:
-        more = rollout.play(trainer._networks(), 7)
-        rollout.write(0, trainer.en.replay, trainer.sn.replay)
-    return rollout
-
-
-def _episode(runs, config, explore=True):
-    trainer = Trainer(runs, config)
-    trainer.pretrain()
-    return trainer, _played(trainer, config, explore)
-
-
 def test_every_utility_is_counted_once_in_exactly_one_interval():
-    trainer, rollout = _episode(short_runs(0, 1, rate=200), short_config())
+    trainer, rollout = played_episode(short_runs(0, 1, rate=200), short_config())
     done = rollout.intervals
     cost_weight = 4.0 * 0.5 * 2
     for run in range(2):
@@ -132,7 +113,7 @@ def test_every_utility_is_counted_once_in_exactly_one_interval():
 def test_a_decision_on_the_very_end_may_send_but_has_no_transition():
     """R21: every 50 ms in 1500 ms, 31 decisions; the last one's update is in nobody's reward."""
     config = short_config(1, "sn.intervals_ms=[50.0]", "sn.may_skip=false")
-    trainer, rollout = _episode(short_runs(0, rate=600), config)
+    trainer, rollout = played_episode(short_runs(0, rate=600), config)
     outcome, done = rollout.worlds.outcome(0), rollout.intervals
     assert (outcome.updates, outcome.update_decisions) == (31, 31)
     assert int(done.count[0]) == trainer.sn.replay.written[0] == 30
@@ -150,7 +131,7 @@ def test_a_decision_on_the_very_end_may_send_but_has_no_transition():
 
 def test_transitions_hold_what_the_agents_saw_did_and_got():
     """Replayed with the controllers of `cosmo.policy`, which share no compiled code."""
-    trainer, rollout = _episode(short_runs(0, 1, rate=250), short_config())
+    trainer, rollout = played_episode(short_runs(0, 1, rate=250), short_config())
     scenario, agents = trainer.runs[0].scenario, trainer.agents()
     where = site(scenario, 2)
     dispatcher, updater = LearnedDispatcher(where, agents), LearnedUpdater(where, agents)
@@ -194,7 +175,7 @@ def test_transitions_hold_what_the_agents_saw_did_and_got():
 )
 def test_training_and_a_node_with_numpy_alone_decide_alike(settings):
     """Greedy episodes by the compiled networks and by `cosmo.policy`, hidden state included."""
-    trainer, rollout = _episode(
+    trainer, rollout = played_episode(
         short_runs(3, 4, rate=250), short_config(3, *settings), explore=False
     )
     outcomes = play(
@@ -211,9 +192,7 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
     trainer = Trainer(short_runs(0, rate=300), short_config(3, "encoder.semantic=false"))
     trainer.en.parameters = 3.0 * trainer.en.parameters  # large enough for the SN's state to matter
     shaped, plain = (
-        _played(
-            trainer, short_config(3, "encoder.semantic=false", f"sn.stale_loss_weight={weight}")
-        )
+        played(trainer, short_config(3, "encoder.semantic=false", f"sn.stale_loss_weight={weight}"))
         for weight in (0.5, 0.0)
     )
     difference = plain.intervals.reward - shaped.intervals.reward
@@ -248,15 +227,15 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status():
 
 
 def test_without_no_send_every_decision_sends():
-    trainer, rollout = _episode(short_runs(0), short_config(3, "sn.may_skip=false"))
+    trainer, rollout = played_episode(short_runs(0), short_config(3, "sn.may_skip=false"))
     outcome = rollout.worlds.outcome(0)
     assert trainer.config.sn.actions == 9
     assert outcome.updates == outcome.update_decisions > 0
 
 
 def test_beta_scales_utilities_but_not_the_cost_of_updates():
-    _, plain = _episode(short_runs(0), short_config())
-    _, scaled = _episode(short_runs(0), short_config(3, "sn.utility_weight=2.0"))
+    _, plain = played_episode(short_runs(0), short_config())
+    _, scaled = played_episode(short_runs(0), short_config(3, "sn.utility_weight=2.0"))
     sent = plain.intervals.action < 9
     count = int(plain.intervals.count[0])
     cost = 4.0 * sent[0, :count]
@@ -270,7 +249,7 @@ def test_beta_scales_utilities_but_not_the_cost_of_updates():
 def test_inside_an_interval_a_utility_is_discounted_to_the_start_by_its_tasks_own_time():
     """R33, by hand from the decision times alone; a constant is then worth the same everywhere."""
     settings = "sn.discount_within_interval=true", "sn.utility_shift=7.0"
-    trainer, rollout = _episode(short_runs(0, rate=250), short_config(3, *settings))
+    trainer, rollout = played_episode(short_runs(0, rate=250), short_config(3, *settings))
     outcome, done = rollout.worlds.outcome(0), rollout.intervals
     count = int(done.count[0])
     starts = done.start_ms[0, :count]
@@ -289,8 +268,8 @@ def test_inside_an_interval_a_utility_is_discounted_to_the_start_by_its_tasks_ow
 
 
 def test_a_shift_of_utility_reaches_the_sn_and_not_the_en():
-    trainer, plain = _episode(short_runs(0), short_config())
-    moved, shifted = _episode(short_runs(0), short_config(3, "sn.utility_shift=-50.0"))
+    trainer, plain = played_episode(short_runs(0), short_config())
+    moved, shifted = played_episode(short_runs(0), short_config(3, "sn.utility_shift=-50.0"))
     count = int(plain.intervals.count[0])
     tasks = len(plain.worlds.outcome(0).tasks)
     number = np.bincount(plain.notes.interval[0, :tasks], minlength=count)
@@ -363,7 +342,7 @@ def test_the_best_of_all_validations_is_kept(monkeypatch):
 def test_exploration_decays_by_each_agents_own_decisions():
     """R24: the share of random actions follows ε from 1 to 0.05."""
     config = short_config(1, "exploration.steps=400", "exploration.end=0.0")
-    trainer, rollout = _episode(short_runs(0, rate=600), config)
+    trainer, rollout = played_episode(short_runs(0, rate=600), config)
     notes = rollout.notes
     count = len(rollout.worlds.outcome(0).tasks)
     actions = notes.rows[0, :count, 15 + en_agent.ACTION].astype(int)
@@ -381,7 +360,7 @@ def test_exploration_decays_by_each_agents_own_decisions():
 
 
 def test_sn_transitions_in_the_replay_are_the_episodes_intervals():
-    trainer, rollout = _episode(short_runs(0), short_config())
+    trainer, rollout = played_episode(short_runs(0), short_config())
     rows = trainer.sn.replay._rows[0, : trainer.sn.replay.written[0]]
     done, start = rollout.intervals, sn_agent.EXTRA_COLUMNS
     count = int(done.count[0])
@@ -397,7 +376,7 @@ def test_sn_transitions_in_the_replay_are_the_episodes_intervals():
 
 
 def test_en_transitions_in_the_replay_have_their_utility_and_their_failures():
-    trainer, rollout = _episode(short_runs(0), short_config())
+    trainer, rollout = played_episode(short_runs(0), short_config())
     outcome = rollout.worlds.outcome(0)
     gained = task_utility(trainer.runs[0].scenario, outcome)
     rows = trainer.en.replay._rows[0, : trainer.en.replay.written[0]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosmo.learn import en_agent, sn_agent
-from cosmo.learn.config import load_config
+from cosmo.learn.config import EN_EXTRA, load_config
 from cosmo.learn.learner import Learner, Steps
 from cosmo.learn.replay import Replay, SequenceReplay
 from cosmo.learn.stack import Layout
@@ -22,7 +22,7 @@ def _huber(x):
 
 def _en_batch(seed, count=32):
     random = np.random.default_rng(seed)
-    batch = random.normal(size=(count, 15 + en_agent.EXTRA_COLUMNS)).astype(np.float32)
+    batch = random.normal(size=(count, 15 + EN_EXTRA)).astype(np.float32)
     batch[:, 15 + en_agent.ACTION] = random.integers(0, 3, count)
     batch[:, 15 + en_agent.UTILITY] = random.uniform(-5, 1.2, count)
     failed = (batch[:, 15 + en_agent.UTILITY] < -4) & (batch[:, 15 + en_agent.ACTION] < 2)
@@ -35,7 +35,7 @@ def _en_batch(seed, count=32):
 def test_en_loss_is_td_plus_the_four_auxiliary_losses():
     row = EN.initial(np.random.default_rng(0))
     batch = _en_batch(1)
-    got = float(en_agent.loss(CONFIG.en, INPUTS, EN.views(row), batch))
+    got = float(en_agent.loss(CONFIG.en, INPUTS, EN.views(row), {}, batch))
 
     local, remote, told = batch[:, :10], batch[:, 10:15], batch[:, 15:]
     gate, route = networks.gate_and_route(EN.views(row), local, remote)
@@ -112,7 +112,7 @@ def test_the_semi_markov_discount_counts_time_not_decisions():
 
 
 def _learner(rows, seed=0, **more):
-    replay = Replay(len(rows), 64, 15 + en_agent.EXTRA_COLUMNS)
+    replay = Replay(len(rows), 64, 15 + EN_EXTRA)
     for run in range(len(rows)):
         replay.write(np.full(64, run), _en_batch(seed + run, 64))
     gradient = en_agent.gradient(EN, CONFIG.en, INPUTS)
@@ -135,8 +135,8 @@ def test_owed_updates_are_made_they_descend_and_runs_that_owe_none_stay():
     assert 3e-4 < moved[0] <= 16 * 3e-4 * 1.05
     for run in (0, 2):
         batch = _en_batch(run, 64)
-        before = en_agent.loss(CONFIG.en, INPUTS, EN.views(rows[run]), batch)
-        after = en_agent.loss(CONFIG.en, INPUTS, EN.views(learner.parameters[run]), batch)
+        before = en_agent.loss(CONFIG.en, INPUTS, EN.views(rows[run]), {}, batch)
+        after = en_agent.loss(CONFIG.en, INPUTS, EN.views(learner.parameters[run]), {}, batch)
         assert float(after) < float(before)
     learner.update(_random(3))  # nothing more is owed
     assert learner.updates.tolist() == [16, 16, 16]
@@ -195,9 +195,11 @@ def test_auxiliary_losses_can_be_switched_off():
     weightless = CONFIG.en.model_copy(
         update={"auxiliary": CONFIG.en.auxiliary.model_copy(update=zero)}
     )
-    alone = float(en_agent.loss(off, INPUTS, EN.views(row), batch))
-    assert alone == pytest.approx(float(en_agent.loss(weightless, INPUTS, EN.views(row), batch)))
-    assert alone < float(en_agent.loss(CONFIG.en, INPUTS, EN.views(row), batch))
+    alone = float(en_agent.loss(off, INPUTS, EN.views(row), {}, batch))
+    assert alone == pytest.approx(
+        float(en_agent.loss(weightless, INPUTS, EN.views(row), {}, batch))
+    )
+    assert alone < float(en_agent.loss(CONFIG.en, INPUTS, EN.views(row), {}, batch))
 
 
 def test_replay_keeps_the_newest_of_each_run_and_never_mixes_runs():

@@ -17,6 +17,7 @@ NotNegative = Annotated[Finite, Field(ge=0)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Width = Annotated[int, Field(strict=True, ge=1, le=4096)]  # of layers and messages
+EN_EXTRA = 5  # columns of an EN transition after its observation
 Interval = Annotated[Positive, Field(ge=0.1)]  # ms, between two decisions of an SN
 
 
@@ -72,6 +73,20 @@ class EnConfig(Part):
     hierarchical: bool
     with_age: bool
     auxiliary: AuxiliaryConfig
+    # These two came later: by default the target of a task is its utility, as in the paper.
+    discount: Share = 0.0  # per task, of the value of the EN's next decision
+    target_every: Count = 200  # updates, of the network that values it
+
+    @property
+    def bootstraps(self) -> bool:
+        """Whether what comes after a task counts too."""
+        return self.discount > 0.0
+
+    def row_width(self, inputs: int) -> int:
+        """Columns of a transition: an observation and what is told of it; where values bootstrap,
+        whether there is a next observation, and that one.
+        """
+        return inputs + EN_EXTRA + (1 + inputs if self.bootstraps else 0)
 
 
 class SnConfig(Part):

@@ -1,6 +1,7 @@
 """The EN agent's update, in the order of the paper's equations.
 
-A transition is a finished task: what the EN saw, what it did, the utility, and the oracle's labels.
+A transition is a finished task: what the EN saw, what it did, the utility, and the oracle's labels;
+where values bootstrap, also what the EN saw at its next decision.
 """
 
 from functools import lru_cache
@@ -10,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from cosmo.learn.config import EnConfig
+from cosmo.learn.config import EN_EXTRA, EnConfig
 from cosmo.learn.learner import Gradient
 from cosmo.learn.stack import Layout
 from cosmo.policy.networks import flat_values, gate_and_route, hierarchical_values
@@ -18,9 +19,8 @@ from cosmo.policy.networks import flat_values, gate_and_route, hierarchical_valu
 Array = Any
 Layers = dict[str, Any]
 
-# Columns of a transition after the two observations.
-ACTION, UTILITY, FAILED, ACCEPT_LABEL, ROUTE_LABEL = range(5)
-EXTRA_COLUMNS = 5
+# Columns of a transition after the two parts of the observation.
+ACTION, UTILITY, FAILED, ACCEPT_LABEL, ROUTE_LABEL = range(EN_EXTRA)
 
 
 def smooth_l1(error: Array) -> Array:
@@ -29,23 +29,48 @@ def smooth_l1(error: Array) -> Array:
     return jnp.where(size < 1.0, 0.5 * error**2, size - 0.5)
 
 
-def loss(config: EnConfig, inputs: tuple[int, int], parameters: Layers, batch: Array) -> Array:
-    """Of one run on a batch [transition, column]."""
-    local, remote = batch[:, : inputs[0]], batch[:, inputs[0] : sum(inputs)]
-    told = batch[:, sum(inputs) :]
-    action = told[:, ACTION].astype(jnp.int32)
+def _values(
+    config: EnConfig, inputs: tuple[int, int], parameters: Layers, seen: Array
+) -> tuple[Array, Array, Array]:
+    """Of all actions, of rejecting and accepting, and of the routes, at observations `seen`."""
+    local, remote = seen[:, : inputs[0]], seen[:, inputs[0] :]
     if config.hierarchical:
         gate, route = gate_and_route(parameters, local, remote, jnp)
-        values = hierarchical_values(gate, route, jnp)  # eq. ap_dueling_q
-    else:
-        values = flat_values(parameters, local, remote, jnp)
-        # The same auxiliary losses on the flat values: accepting is worth its best route.
-        route = values[:, :-1]
-        gate = jnp.stack([values[:, -1], route.max(-1)], axis=1)
-    taken = jnp.take_along_axis(values, action[:, None], axis=1)[:, 0]
+        return hierarchical_values(gate, route, jnp), gate, route  # eq. ap_dueling_q
+    values = flat_values(parameters, local, remote, jnp)
+    # The same auxiliary losses on the flat values: accepting is worth its best route.
+    route = values[:, :-1]
+    return values, jnp.stack([values[:, -1], route.max(-1)], axis=1), route
 
-    # eqs. ap_target_new, ap_loss_new: the target of a finished task is its normalised utility.
-    total = smooth_l1(taken - told[:, UTILITY]).mean()
+
+def _target(
+    config: EnConfig, inputs: tuple[int, int], online: Layers, frozen: Layers, batch: Array
+) -> Array:
+    """What the value of an action is fitted to.
+
+    By eq. ap_target_new a finished task is terminal: its target is its normalised utility. With a
+    discount the value of the next decision is added, as Double DQN has it.
+    """
+    gained, rest = batch[:, sum(inputs) + UTILITY], batch[:, sum(inputs) + EN_EXTRA :]
+    if not config.bootstraps:
+        return gained
+    goes_on, after = rest[:, 0], rest[:, 1:]
+    best = _values(config, inputs, online, after)[0].argmax(-1)
+    valued = _values(config, inputs, frozen, after)[0]
+    future = jnp.take_along_axis(valued, best[:, None], axis=1)[:, 0]
+    return gained + config.discount * goes_on * future
+
+
+def loss(
+    config: EnConfig, inputs: tuple[int, int], parameters: Layers, frozen: Layers, batch: Array
+) -> Array:
+    """Of one run on a batch [transition, column]; `frozen` values what comes after a task."""
+    told = batch[:, sum(inputs) : sum(inputs) + EN_EXTRA]
+    action = told[:, ACTION].astype(jnp.int32)
+    values, gate, route = _values(config, inputs, parameters, batch[:, : sum(inputs)])
+    taken = jnp.take_along_axis(values, action[:, None], axis=1)[:, 0]
+    goal = _target(config, inputs, parameters, frozen, batch)
+    total = smooth_l1(taken - jax.lax.stop_gradient(goal)).mean()  # eq. ap_loss_new
     if not config.auxiliary.enabled:
         return total
 
@@ -72,11 +97,11 @@ def loss(config: EnConfig, inputs: tuple[int, int], parameters: Layers, batch: A
 
 @lru_cache
 def gradient(layout: Layout, config: EnConfig, inputs: tuple[int, int]) -> Gradient:
-    """Of the loss, as a function of one run's flat parameters; there is no target network."""
+    """Of the loss, as a function of one run's flat parameters and its target network's."""
 
     def of(flat: Array, target: Array, batch: Array) -> Array:
-        del target
-        layers = jax.grad(lambda p: loss(config, inputs, p, batch))(layout.views(flat))
+        frozen = layout.views(target)
+        layers = jax.grad(lambda p: loss(config, inputs, p, frozen, batch))(layout.views(flat))
         return layout.joined(layers, jnp)
 
     return of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cosmo.engine import worlds as start
 from cosmo.learn import en_agent, sn_agent
-from cosmo.learn.config import TrainingConfig
+from cosmo.learn.config import EN_EXTRA, TrainingConfig
 from cosmo.learn.coordinator import Intervals
 from cosmo.learn.replay import Replay
 from cosmo.learn.turn import Chance, Networks, Notes, Scales, Sizes, act
@@ -45,7 +45,7 @@ class Rollout:
         runs, counts = len(episodes), [len(each.tasks) for each in episodes]
         most = max(counts)
         remotes = config.en_inputs(scenario.links.most_sns)[1]
-        width = sum(config.en_inputs(scenario.links.most_sns)) + en_agent.EXTRA_COLUMNS
+        self._en_inputs = sum(config.en_inputs(scenario.links.most_sns))
         self.intervals = Intervals(runs, episodes[0].window_ms, config)
         self._sizes = _sizes(scenario, config, remotes, episodes[0].window_ms)
         self._scales = _scales(scenario)
@@ -54,7 +54,9 @@ class Rollout:
         self._en_chance = _chance(config, random, en_steps, counts, 2 + scenario.links.most_sns)
         self._sn_chance = _chance(config, random, sn_steps, [self.intervals.most] * runs, actions)
         self.notes = Notes(
-            rows=np.zeros((runs, most, width), np.float32),
+            rows=np.zeros((runs, most, self._en_inputs + EN_EXTRA), np.float32),
+            latest=np.full(runs, -1),
+            next_task=np.full((runs, most), -1),
             interval=np.zeros((runs, most), np.int64),
             worth=np.ones((runs, most)),
             decisions=self.intervals.count,
@@ -75,6 +77,7 @@ class Rollout:
             self._generated[run, : counts[run]] = each.tasks.time_ms
             self._size[run, : counts[run]] = each.tasks.input_bytes
         self._settled: list[NDArray[np.void]] = []
+        self._waiting = (np.zeros(0, np.int64), np.zeros(0, np.int64))  # (run, task), see _write_en
         self.utility = np.zeros(runs)
         self._turn = self.worlds.advance_buffers()
 
@@ -102,25 +105,45 @@ class Rollout:
     def write(self, episode: int, en_replay: Replay, sn_replay: Replay) -> None:
         """Finished tasks, and intervals whose tasks are all final, go to the replays."""
         if self._settled:
-            self._write_tasks(en_replay)
+            self._write_en(en_replay, self._settle_tasks())
+        elif len(self._waiting[0]):
+            self._write_en(en_replay, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
         self._write_intervals(episode, sn_replay)
 
-    def _write_tasks(self, replay: Replay) -> None:
+    def _settle_tasks(self) -> tuple[Ints, Ints]:
+        """Note what became of finished tasks, and return (run, task) of each."""
         settled = np.concatenate(self._settled)
         self._settled.clear()
-        place = settled["world"], settled["task"]
+        place = settled["world"].astype(np.int64), settled["task"].astype(np.int64)
         delay = settled["time_ms"] - self._generated[place]
         outcome = settled["outcome"]
         gained = utility(self._scenario, settled["action"], outcome, delay, self._size[place])
-        rows = self.notes.rows[place]
-        told = rows.shape[1] - en_agent.EXTRA_COLUMNS
-        rows[:, told + en_agent.UTILITY] = gained / self._scenario.utility.value
-        rows[:, told + en_agent.FAILED] = outcome == FP
-        replay.write(place[0], rows)
+        told = self._en_inputs
+        self.notes.rows[(*place, told + en_agent.UTILITY)] = gained / self._scenario.utility.value
+        self.notes.rows[(*place, told + en_agent.FAILED)] = outcome == FP
         sn = self._config.sn
         reward = sn.utility_weight * (gained + sn.utility_shift) * self.notes.worth[place]
         self.intervals.settle(place[0], self.notes.interval[place], reward)
         np.add.at(self.utility, place[0], gained)
+        return place
+
+    def _write_en(self, replay: Replay, settled: tuple[Ints, Ints]) -> None:
+        """Transitions of finished tasks.
+
+        Where values bootstrap, one waits for the EN's next decision, or for the episode's end.
+        """
+        if not self._config.en.bootstraps:
+            replay.write(settled[0], self.notes.rows[settled])
+            return
+        run, task = (np.concatenate(both) for both in zip(self._waiting, settled, strict=True))
+        after = self.notes.next_task[run, task]
+        ready = (after >= 0) | self.worlds.over[run]
+        self._waiting = run[~ready], task[~ready]
+        run, task, after = run[ready], task[ready], after[ready]
+        goes_on = (after >= 0)[:, None]
+        seen = np.where(goes_on, self.notes.rows[run, after, : self._en_inputs], 0.0)
+        parts = self.notes.rows[run, task], goes_on, seen
+        replay.write(run, np.concatenate(parts, axis=1, dtype=np.float32))
 
     def _write_intervals(self, episode: int, replay: Replay) -> None:
         done, inputs = self.intervals, self.intervals.seen.shape[2]

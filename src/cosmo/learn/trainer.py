@@ -68,9 +68,10 @@ class Trainer:
             start(self.en_layout, self._initial),
             en_agent.gradient(self.en_layout, en, inputs),
             Steps(en.learning_rate, en.gradient_clip),
-            Replay(count, en.replay, sum(inputs) + en_agent.EXTRA_COLUMNS),
+            Replay(count, en.replay, en.row_width(sum(inputs))),
             en.batch,
             en.update_every,
+            en.target_every if en.bootstraps else 0,
         )
         width = sn_agent.EXTRA_COLUMNS + 2 * config.sn_inputs + sn.hidden
         self.sn = Learner(

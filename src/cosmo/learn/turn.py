@@ -86,6 +86,8 @@ class Notes(NamedTuple):
     """What training keeps of an episode's decisions."""
 
     rows: Floats  # [run, task, column] EN transitions that wait for their outcome
+    latest: Ints  # [run] the task that the EN decided last, -1 before the first
+    next_task: Ints  # [run, task] that it decided after this one, -1 as long as there is none
     interval: Ints  # [run, task] the SN interval that the task was decided in
     worth: Doubles  # [run, task] of a unit of its utility, at that interval's start (R33)
     decisions: Ints  # [run] of the SN so far, and of each:
@@ -227,6 +229,9 @@ def _dispatch(sizes, scales, networks, turn, chance, notes, n):
     row[told + ACTION] = action
     row[told + ACCEPT_LABEL] = accept
     row[told + ROUTE_LABEL] = best
+    if notes.latest[run] >= 0:
+        notes.next_task[run, notes.latest[run]] = task.task
+    notes.latest[run] = task.task
 
     # The interval that the decision falls into, [u_n, u_n+1). R5: at the very start of the next
     # one the EN decides before the SN does.
