@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,24 +29,30 @@ LIMIT_S = 900.0
 # Which tests know a piece of the source; the first entry whose path fits counts.
 TESTS = {
     "world/": "world/test_worlds_by_hand.py world/test_ties.py world/test_against_reference.py"
-    " world/test_observations.py world/test_batches.py world/test_messages.py golden",
-    "measure/": "measure",
+    " world/test_observations.py world/test_feedback.py world/test_reach.py world/test_messages.py"
+    " world/test_batches.py world/test_outside_network.py golden",
+    "measure/": "measure study/test_bounds.py study/test_statistics.py",
+    "control/fast/": "control/test_compiled_rules.py",
     "control/": "control node/test_guard.py workload/test_effort.py measure",
-    "node/": "node policy/test_dispatchers.py world/test_observations.py",
-    "policy/dispatchers/": "policy/test_policies_by_hand.py policy/test_dispatchers.py",
-    "policy/updaters/": "policy/test_policies_by_hand.py policy/test_updaters.py",
+    "node/": "node policy/test_dispatchers.py world/test_observations.py world/test_feedback.py",
+    "policy/dispatchers/": "policy/test_policies_by_hand.py policy/test_dispatchers.py"
+    " policy/test_crowds.py",
+    "policy/updaters/": "policy/test_policies_by_hand.py policy/test_updaters.py"
+    " policy/test_crowds.py",
     "policy/next/": "policy/test_policies_by_hand.py policy/test_next_agents.py"
     " policy/test_what_is_told.py",
-    "policy/": "policy/test_registry.py policy/test_controller_files.py learn/test_networks.py",
+    "policy/": "policy/test_registry.py policy/test_crowds.py policy/test_controller_files.py"
+    " policy/test_policies_by_hand.py policy/test_what_is_told.py learn/test_networks.py",
+    "live/": "live",
     "learn/next/": "learn/test_training_by_hand.py learn/test_next_training.py",
-    "learn/": "learn/test_training_by_hand.py learn/test_updates.py learn/test_networks.py"
-    " learn/test_trainer.py",
+    "learn/": "learn/test_training_by_hand.py learn/test_bootstrapping.py learn/test_updates.py"
+    " learn/test_networks.py learn/test_trainer.py",
 }
 # What a random sample is drawn from.
 SAMPLED = (
-    "world", "measure", "control", "node", "policy", "learn/en_agent.py", "learn/sn_agent.py",
-    "learn/coordinator.py", "learn/encoder.py", "learn/turn.py", "learn/next/fit.py",
-    "learn/next/returns.py", "learn/next/worth.py", "learn/next/experience.py",
+    "world", "measure", "control", "node", "policy", "live",
+    "learn/en_agent.py", "learn/sn_agent.py", "learn/coordinator.py", "learn/encoder.py",
+    "learn/turn.py", "learn/next/fit.py", "learn/next/returns.py", "learn/next/worth.py", "learn/next/experience.py",
 )  # fmt: skip
 
 # (file, what is there, what the mutant has): every one of these went unnoticed once.
@@ -143,10 +149,10 @@ def _changes(node, raw, place) -> Iterator[tuple[int, int, str]]:  # type: ignor
         yield start, place(node.end_lineno, node.end_col_offset), repr(node.value + 1)
 
 
-def sampled(count: int, seed: int) -> Iterator[Mutant]:
+def sampled(count: int, seed: int, rooms: Sequence[str]) -> Iterator[Mutant]:
     """So many at random, a file at a time, so that long files do not crowd out short ones."""
     base, files = ROOT / "src/cosmo", []
-    for each in SAMPLED:
+    for each in rooms:
         paths = [base / each] if each.endswith(".py") else sorted((base / each).rglob("*.py"))
         files += [str(path.relative_to(base)) for path in paths if path.name != "__init__.py"]
     draw = random.Random(seed)
@@ -184,6 +190,7 @@ def main() -> None:
     options.add_argument("--mutants", type=int, default=40)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--listed", action="store_true")
+    options.add_argument("--rooms", nargs="*", help="folders and files of the package to sample")
     chosen = options.parse_args()
     found, survivors = Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="cosmo-mutants-") as name:
@@ -194,7 +201,11 @@ def main() -> None:
                 shutil.copytree(source, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, copy / part)
-        for mutant in listed() if chosen.listed else sampled(chosen.mutants, chosen.seed):
+        for mutant in (
+            listed()
+            if chosen.listed
+            else sampled(chosen.mutants, chosen.seed, chosen.rooms or SAMPLED)
+        ):
             start, right = time.monotonic(), caught(mutant, copy)
             what = f"{mutant.file}:{mutant.line}: {mutant.before.strip()} -> {mutant.after.strip()}"
             word = "caught" if right else "SURVIVED"
