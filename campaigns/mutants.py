@@ -52,7 +52,8 @@ TESTS = {
 SAMPLED = (
     "world", "measure", "control", "node", "policy", "live",
     "learn/en_agent.py", "learn/sn_agent.py", "learn/coordinator.py", "learn/encoder.py",
-    "learn/turn.py", "learn/next/fit.py", "learn/next/returns.py", "learn/next/worth.py", "learn/next/experience.py",
+    "learn/turn.py", "learn/next/fit.py", "learn/next/returns.py", "learn/next/worth.py",
+    "learn/next/experience.py",
 )  # fmt: skip
 
 # (file, what is there, what the mutant has): every one of these went unnoticed once.

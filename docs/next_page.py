@@ -104,7 +104,7 @@ def against_the_best(metrics: polars.DataFrame, papers: polars.DataFrame) -> str
 
 
 def parts(summary: polars.DataFrame) -> str:
-    """What is lost without each part: success, and the update cost at the middle load."""
+    """What is lost without each part: success; update cost and net utility at the middle load."""
     written = []
     for scenario, rows in PARTS.items():
         here = summary.filter(scenario=scenario, arrivals="poisson")
@@ -114,15 +114,25 @@ def parts(summary: polars.DataFrame) -> str:
             own = here.filter(method=name)
             cells = [_cell(own.filter(rate=rate, metric="success_rate"), 3) for rate in rates]
             cost = own.filter(rate=middle, metric="update_cost_rate")
-            body.append((title, *cells, _cell(cost, 1)))
-        header = (f"`{scenario}`", *(f"{rate:g}" for rate in rates), f"update cost at {middle:g}")
+            net = own.filter(rate=middle, metric="net_utility_per_task")
+            body.append((title, *cells, _cell(cost, 1), _cell(net, 1)))
+        at_middle = (f"{what} at {middle:g}" for what in ("update cost", "net utility"))
+        header = (f"`{scenario}`", *(f"{rate:g}" for rate in rates), *at_middle)
         written.append(tables.markdown(header, body))
     return "\n\n".join(written)
 
 
 def abroad(summary: polars.DataFrame) -> str:
-    """Trained here, played there; rivals for comparison."""
-    success = summary.filter(arrivals="poisson", metric="success_rate")
+    """Trained here, played there, by success and by net utility; rivals for comparison."""
+    shown = ("success_rate", "Success rate", 3), ("net_utility_per_task", "Net utility per task", 1)
+    return "\n\n".join(
+        f"{title}:\n\n{_abroad(summary.filter(arrivals='poisson', metric=metric), digits)}"
+        for metric, title, digits in shown
+    )
+
+
+def _abroad(summary: polars.DataFrame, digits: int) -> str:
+    """One metric of every method at every point."""
     columns = [(scenario, rate) for scenario, rates in ABROAD.items() for rate in rates]
     names = [(name, f"trained on `{home}`") for home, name in HOMES.items()]
     names += [
@@ -131,8 +141,8 @@ def abroad(summary: polars.DataFrame) -> str:
     ]
     body = []
     for name, title in names:
-        own = success.filter(method=name)
-        cells = [_cell(own.filter(scenario=where, rate=rate), 3) for where, rate in columns]
+        own = summary.filter(method=name)
+        cells = [_cell(own.filter(scenario=where, rate=rate), digits) for where, rate in columns]
         body.append((title, *cells))
     return tables.markdown(("", *(f"`{where}` {rate:g}" for where, rate in columns)), body)
 
