@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cosmo.control.fast.forms import rules_of
+from cosmo.control.fast.forms import blank_memory, rules_of
 from cosmo.control.fast.play import play_compiled
 from cosmo.control.fast.records import TRUTH
 from cosmo.control.full_information import Yardstick
@@ -81,7 +81,9 @@ def play(
         and method.privileged == (rules.en == TRUTH)
         and all(type(watcher) is Regret for watcher in watchers)
     ):
-        return play_compiled(scenario, episodes, method.carries, site, rules, progress)
+        tasks = max(len(each.tasks) for each in episodes)
+        memory = blank_memory(site, dispatcher, updater, tasks)
+        return play_compiled(scenario, episodes, method.carries, rules, memory, site, progress)
     for watcher in watchers:
         watcher.begins(site, dispatcher, updater)
     worlds = start(scenario, episodes, method.carries, updater is not None and updater.rides)

@@ -30,7 +30,7 @@ def compiled_play(dispatcher: Dispatcher, site: Site) -> Callable[..., None] | N
     rule = en_rule(dispatcher)
     if rule not in WITHOUT_MEMORY:
         return None
-    known, memory = known_of(site), blank_memory(site, rule)
+    known, memory = known_of(site), blank_memory(site, dispatcher)
     return lambda constants, state, turn: play(constants, state, turn, rule, known, memory)
 
 

@@ -19,13 +19,18 @@ class DrawPerTask:
         found: NDArray[np.float64] = self.all_of(tasks)[:, 0]
         return found
 
-    def all_of(self, tasks: DispatchObservation) -> NDArray[np.float64]:
-        """[row, each] the draws of each task."""
-        while len(tasks) and tasks.task.max() >= self._drawn.shape[1]:
+    def first(self, count: int) -> NDArray[np.float64]:
+        """[world, task, each] the draws of the first `count` tasks."""
+        while count > self._drawn.shape[1]:
             more = max(1024, self._drawn.shape[1])
             drawn = [random.random((more, self._each)) for random in self._random]
             self._drawn = np.concatenate([self._drawn, np.stack(drawn)], axis=1)
-        return self._drawn[tasks.world, tasks.task]
+        return self._drawn[:, :count]
+
+    def all_of(self, tasks: DispatchObservation) -> NDArray[np.float64]:
+        """[row, each] the draws of each task."""
+        count = int(tasks.task.max(initial=-1)) + 1
+        return self.first(count)[tasks.world, tasks.task]
 
 
 class Random(Method):

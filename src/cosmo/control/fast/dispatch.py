@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from cosmo.control.fast.records import ESTIMATE, IN_TURN, LOCAL, STRICT, TRUTH, UNTIL_FULL
+from cosmo.control.fast.friends import drawn, expected, remember
+from cosmo.control.fast.records import (
+    ESTIMATE,
+    FRIENDS,
+    IN_TURN,
+    LOCAL,
+    STRICT,
+    TRUTH,
+    UNTIL_FULL,
+)
+from cosmo.control.fast.told import told
 from cosmo.node import IDLE, NOBODY, STORAGE, WORK, units
 from cosmo.world.compiled import compiled
 
@@ -22,17 +32,6 @@ def _upload_ms(known, turn, row, column):
         known.packet_bytes,
     )
     return turn.up_backlog[row, column] + way
-
-
-@compiled
-def _told(known, turn, row, column, fresh, k):
-    """A number of the raw status: as it was told, as it is (`fresh`), or of an idle SN."""
-    if fresh:
-        return turn.true_state[row, column, k]
-    source = turn.status_source[row, column]
-    if source == source:
-        return turn.status[row, column, k]
-    return known.sn_idle[turn.reached[row, column], k]
 
 
 @compiled
@@ -57,10 +56,13 @@ def _wait_and_room(known, memory, rule, turn, row, column, needed, arrival, fres
     """How long a task would wait at an SN, and whether that has room for it."""
     task, sn = turn.dispatch[row], turn.reached[row, column]
     if rule == ESTIMATE:
-        idle = _told(known, turn, row, column, fresh, IDLE) > 0
-        work = _told(known, turn, row, column, fresh, WORK)
-        room = _told(known, turn, row, column, fresh, STORAGE) >= needed
+        idle = told(known, turn, row, column, fresh, IDLE) > 0
+        work = told(known, turn, row, column, fresh, WORK)
+        room = told(known, turn, row, column, fresh, STORAGE) >= needed
         return (0.0 if idle else work / known.sn_full_rate[sn]), room
+    if rule == FRIENDS:
+        wait, room = expected(known, memory.friends, turn, row, column, needed)
+        return wait, room and drawn(memory.friends, turn, row, column)
     free = memory.slot_free[task.world, task.en, column]
     earliest = free[0]
     for slot in range(1, free.size):
@@ -107,17 +109,17 @@ def _strict(known, turn, row, fresh):
     local_ms = (task.en_state[WORK] + task.cycles) / known.en_speed[task.en]
     if task.local_room and elapsed + local_ms <= task.deadline_ms:
         return 0
-    best, work = 0, _told(known, turn, row, 0, fresh, WORK)
+    best, work = 0, told(known, turn, row, 0, fresh, WORK)
     for column in range(1, turn.reached.shape[1]):
         if turn.reached[row, column] == NOBODY:
             break
-        other = _told(known, turn, row, column, fresh, WORK)
+        other = told(known, turn, row, column, fresh, WORK)
         if other < work:
             best, work = column, other
     served_ms = (work + task.cycles) / known.sn_speed[turn.reached[row, best]]
     way_ms = _upload_ms(known, turn, row, best) + known.result_ms[task.en, best]
     needed = max(task.input_bytes, known.reservation_floor)
-    room = _told(known, turn, row, best, fresh, STORAGE) >= needed
+    room = told(known, turn, row, best, fresh, STORAGE) >= needed
     if room and elapsed + way_ms + served_ms <= task.deadline_ms:
         return 1 + best
     return turn.reached.shape[1] + 1
@@ -140,18 +142,22 @@ def chosen(known, memory, rule, turn, row, fresh):
 
 
 @compiled
-def write_books(known, memory, turn, row, action):
-    """`dispatchers.books`: what was sent where."""
+def write_books(known, memory, rule, turn, row, action):
+    """`dispatchers.books` and `dispatchers.power_of_d`: what was sent where."""
     if action == 0 or action > turn.reached.shape[1]:
         return
     task, column = turn.dispatch[row], action - 1
     sn = turn.reached[row, column]
+    needed = max(task.input_bytes, known.reservation_floor)
+    arrival = task.time_ms + _upload_ms(known, turn, row, column)
+    if rule == FRIENDS:
+        remember(memory.friends, turn, row, column, arrival, needed)
+        return
     free = memory.slot_free[task.world, task.en, column]
     slot = 0
     for k in range(1, free.size):
         if free[k] < free[slot]:
             slot = k
-    arrival = task.time_ms + _upload_ms(known, turn, row, column)
     done = max(arrival, free[slot]) + task.cycles / known.sn_speed[sn]
     free[slot] = done
     finish = memory.finish[task.world, task.en, column]
@@ -160,5 +166,4 @@ def write_books(known, memory, turn, row, action):
         if finish[k] < finish[entry]:
             entry = k
     finish[entry] = done
-    needed = max(task.input_bytes, known.reservation_floor)
     memory.reserved[task.world, task.en, column, entry] = needed

@@ -10,12 +10,16 @@ from cosmo.control.fast.records import (
     BY_CLOCK,
     BY_CONTENT,
     ESTIMATE,
+    FRIENDS,
     IN_TURN,
     LOCAL,
     SILENT,
     STRICT,
+    TO_FRIENDS,
+    TO_FRIENDS_MOVED,
     TRUTH,
     UNTIL_FULL,
+    Friends,
     Known,
     Memory,
     Rules,
@@ -23,9 +27,11 @@ from cosmo.control.fast.records import (
 from cosmo.control.full_information import FullInformation
 from cosmo.node import RAW, Dispatcher, Site, Updater
 from cosmo.policy.dispatchers import EstimateDispatcher, SelfTrackingDispatcher, StrictDispatcher
+from cosmo.policy.dispatchers.power_of_d import ENTRIES, PowerOfDDispatcher
 from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.policy.queue import first_slots
 from cosmo.policy.updaters import AoiThresholdUpdater, AovGapUpdater, NeverUpdater, PeriodicUpdater
+from cosmo.policy.updaters.to_friends import MovedUpdater, RegularUpdater
 from cosmo.scenario import Scenario
 from cosmo.world import Outcome
 
@@ -38,8 +44,16 @@ _EN: dict[type, int] = {
     EstimateDispatcher: ESTIMATE,
     StrictDispatcher: STRICT,
     SelfTrackingDispatcher: BOOKS,
+    PowerOfDDispatcher: FRIENDS,
 }
-_SN = (NeverUpdater, PeriodicUpdater, AoiThresholdUpdater, AovGapUpdater)
+_SN = (
+    NeverUpdater,
+    PeriodicUpdater,
+    AoiThresholdUpdater,
+    AovGapUpdater,
+    RegularUpdater,
+    MovedUpdater,
+)
 
 
 def en_rule(dispatcher: Dispatcher) -> int | None:
@@ -77,6 +91,14 @@ def rules_of(
             threshold=float(updater.threshold),
             timeout_ms=float(updater.timeout_ms),
         )
+    if isinstance(updater, RegularUpdater):
+        return rules._replace(sn=TO_FRIENDS, interval_ms=float(updater.interval_ms))
+    if isinstance(updater, MovedUpdater):
+        return rules._replace(
+            sn=TO_FRIENDS_MOVED,
+            interval_ms=float(updater.check_ms),
+            threshold=float(updater.threshold_ms),
+        )
     return rules
 
 
@@ -99,8 +121,38 @@ def known_of(site: Site) -> Known:
     )
 
 
-def blank_memory(site: Site, en: int) -> Memory:
-    """Nothing has been decided yet; `en` is the rule at the EN."""
+def friends_of(site: Site, dispatcher: Dispatcher, updater: Updater | None, tasks: int) -> Friends:
+    """Of a dispatcher that keeps to a few SNs and draws for so many tasks; empty for others."""
+    worlds, kept, draws, d, numbers = 0, np.zeros((0, 0), np.bool_), np.zeros((0, 0, 0)), 0, 0
+    if isinstance(dispatcher, PowerOfDDispatcher):
+        worlds, kept = site.worlds, dispatcher.friends
+        d, numbers, draws = dispatcher.d, dispatcher.numbers, dispatcher.draws.first(tasks)
+    told = np.zeros((0, 0), np.bool_)
+    if isinstance(updater, RegularUpdater | MovedUpdater):
+        told = updater.friends
+    own, channels = (worlds, *kept.shape), (worlds, *told.shape)
+    return Friends(
+        d=d,
+        numbers=numbers,
+        longest_ms=float(site.tasks.deadline_ms[1]),
+        largest_reservation=float(site.largest_reservation),
+        kept=kept,
+        told=told,
+        draws=np.ascontiguousarray(draws),
+        next_entry=np.zeros(own, np.int64),
+        arrival=np.full((*own, ENTRIES), -np.inf),
+        cycles=np.zeros((*own, ENTRIES)),
+        reserved=np.zeros((*own, ENTRIES)),
+        told_ms=np.zeros(channels),
+        told_at=np.zeros(channels),
+    )
+
+
+def blank_memory(
+    site: Site, dispatcher: Dispatcher, updater: Updater | None = None, tasks: int = 0
+) -> Memory:
+    """Nothing has been decided yet; `tasks` are the most that a world has."""
+    en = en_rule(dispatcher)
     reach = site.links.reach
     books = (site.worlds, *reach.shape) if en == BOOKS else (0, 0, 0)
     entries = int(site.most_tasks(site.sn).max())
@@ -115,6 +167,7 @@ def blank_memory(site: Site, en: int) -> Memory:
         pending=np.zeros(channels, np.bool_),
         decisions=np.zeros(site.worlds, np.int64),
         regretted=np.zeros(site.worlds, np.int64),
+        friends=friends_of(site, dispatcher, updater, tasks),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from cosmo import node as node_room
 from cosmo.control.fast.dispatch import chosen, write_books
-from cosmo.control.fast.records import BOOKS
+from cosmo.control.fast.records import BOOKS, FRIENDS
 from cosmo.control.fast.update import update
 from cosmo.world import kernel
 from cosmo.world.compiled import compiled, entry_point, fingerprint_of
@@ -16,8 +16,8 @@ from cosmo.world.records import EN_ROWS, SN_ROWS, STALLED, UNFINISHED
 def _dispatch(rules, known, memory, turn, row):
     action = chosen(known, memory, rules.en, turn, row, False)
     turn.action[row] = action
-    if rules.en == BOOKS:
-        write_books(known, memory, turn, row, action)
+    if rules.en in (BOOKS, FRIENDS):
+        write_books(known, memory, rules.en, turn, row, action)
     task = turn.dispatch[row]
     if rules.regret and task.generated_ms >= rules.warmup_ms:
         memory.decisions[task.world] += 1

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from cosmo.control.fast.forms import blank_memory, known_of, with_regret
-from cosmo.control.fast.records import Rules
+from cosmo.control.fast.forms import known_of, with_regret
+from cosmo.control.fast.records import Memory, Rules
 from cosmo.node import Site
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -17,14 +17,15 @@ def play_compiled(
     scenario: Scenario,
     episodes: Sequence[Episode],
     carries: int,
-    site: Site,
     rules: Rules,
+    memory: Memory,
+    site: Site,
     progress: Callable[[int], None] | None,
 ) -> list[Outcome]:
     """What became of each episode, the same as with the plain rules."""
     from cosmo.control.fast.loop import run  # which takes a while to compile, once
 
-    worlds, memory = Worlds(scenario, episodes, carries), blank_memory(site, rules.en)
+    worlds = Worlds(scenario, episodes, carries)
     on = partial(run, rules=rules, known=known_of(site), memory=memory, turns=_TURNS)
     while worlds.run_compiled(on):
         if progress is not None:

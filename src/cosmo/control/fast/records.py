@@ -9,10 +9,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Rules at the EN.
-LOCAL, IN_TURN, UNTIL_FULL, TRUTH, ESTIMATE, STRICT, BOOKS = range(7)
+LOCAL, IN_TURN, UNTIL_FULL, TRUTH, ESTIMATE, STRICT, BOOKS, FRIENDS = range(8)
 WITHOUT_MEMORY = (LOCAL, IN_TURN, UNTIL_FULL, ESTIMATE, STRICT)  # and without the truth
 # Rules at the SN.
-SILENT, BY_CLOCK, BY_AGE, BY_CONTENT = range(4)
+SILENT, BY_CLOCK, BY_AGE, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED = range(6)
 
 
 class Rules(NamedTuple):
@@ -21,7 +21,7 @@ class Rules(NamedTuple):
     en: int
     sn: int
     interval_ms: float  # by the clock, or between checks; by age, the threshold
-    threshold: float  # by content
+    threshold: float  # by content; of friends, in ms
     timeout_ms: float
     warmup_ms: float  # tasks of before do not count for regret
     regret: bool  # whether that is measured
@@ -44,6 +44,24 @@ class Known(NamedTuple):
     reservation_floor: float
 
 
+class Friends(NamedTuple):
+    """What those who keep to a few SNs know and remember (`policy.friends`)."""
+
+    d: int
+    numbers: int  # that a status carries
+    longest_ms: float  # deadline
+    largest_reservation: float
+    kept: NDArray[np.bool_]  # [EN, k]
+    told: NDArray[np.bool_]  # [SN, k]
+    draws: Floats  # [world, task, k]
+    next_entry: Ints  # [world, EN, k]
+    arrival: Floats  # [world, EN, k, entry] of own tasks
+    cycles: Floats
+    reserved: Floats
+    told_ms: Floats  # [world, SN, k] the wait that was told last
+    told_at: Floats
+
+
 class Memory(NamedTuple):
     """What rules remember; arrays of others are empty."""
 
@@ -55,3 +73,4 @@ class Memory(NamedTuple):
     pending: NDArray[np.bool_]
     decisions: Ints  # [world] that count for regret
     regretted: Ints
+    friends: Friends

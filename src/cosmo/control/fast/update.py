@@ -1,8 +1,9 @@
-"""Rules at the SN, compiled: `policy.updaters`; all send the raw state to everyone."""
+"""Rules at the SN, compiled: `policy.updaters`; most send the raw state to everyone."""
 
 import numpy as np
 
-from cosmo.control.fast.records import BY_AGE, BY_CLOCK, BY_CONTENT
+from cosmo.control.fast.friends import tell, wait_ms
+from cosmo.control.fast.records import BY_AGE, BY_CLOCK, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED
 from cosmo.node import NOBODY, RAW
 from cosmo.policy.updaters.aoi_threshold import ROUNDING_MS
 from cosmo.world.compiled import compiled
@@ -86,6 +87,10 @@ def _by_content(rules, known, memory, turn, row):
 @compiled
 def update(rules, known, memory, turn, row):
     """Answer an SN: whether it sends, and when it decides again."""
+    if rules.sn in (TO_FRIENDS, TO_FRIENDS_MOVED):
+        now_ms = wait_ms(known, memory.friends, turn, row)
+        tell(rules, memory.friends, turn, row, now_ms, rules.sn == TO_FRIENDS_MOVED)
+        return
     send, wait = False, np.inf
     if rules.sn == BY_CLOCK:
         send, wait = True, rules.interval_ms

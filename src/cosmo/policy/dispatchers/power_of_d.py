@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 ONE_NUMBER = 1  # a status of one number: the wait for a slot
-_ENTRIES = 64  # own tasks that are remembered for each SN, the latest of them
+ENTRIES = 64  # own tasks that are remembered for each SN, the latest of them
 
 
 def wait_ms(site: Site, states: SnStates) -> Floats:
@@ -35,14 +35,14 @@ class PowerOfDDispatcher(Dispatcher):
     """Takes the fastest of local and d drawn SNs that should be in time, else rejects."""
 
     def __init__(self, site: Site, d: int, keep: int, numbers: int) -> None:
-        self._site, self._d, self._numbers = site, d, numbers
-        self._friends = friends(site, keep)
-        self._draws = DrawPerTask(site, self._friends.shape[1])
+        self._site, self.d, self.numbers = site, d, numbers
+        self.friends = friends(site, keep)
+        self.draws = DrawPerTask(site, self.friends.shape[1])
         # Of own tasks, the latest for each SN: when they arrive there, and what they ask for.
         cells = (site.worlds, *site.links.reach.shape)
         self._next = np.zeros(cells, np.int64)
-        self._arrival = np.full((*cells, _ENTRIES), -np.inf)
-        self._cycles, self._reserved = np.zeros((*cells, _ENTRIES)), np.zeros((*cells, _ENTRIES))
+        self._arrival = np.full((*cells, ENTRIES), -np.inf)
+        self._cycles, self._reserved = np.zeros((*cells, ENTRIES)), np.zeros((*cells, ENTRIES))
 
     def decide(self, tasks: DispatchObservation) -> Ints:
         """The choice, remembered."""
@@ -53,11 +53,11 @@ class PowerOfDDispatcher(Dispatcher):
 
     def drawn(self, tasks: DispatchObservation) -> Bools:
         """[row, k] the d SNs that a task may go to, of those that its EN keeps to."""
-        kept = self._friends[tasks.en]
-        if self._d >= kept.shape[1]:
+        kept = self.friends[tasks.en]
+        if self.d >= kept.shape[1]:
             return kept
-        order = np.where(kept, self._draws.all_of(tasks), np.inf)
-        last = np.partition(order, self._d - 1, axis=1)[:, self._d - 1 : self._d]
+        order = np.where(kept, self.draws.all_of(tasks), np.inf)
+        last = np.partition(order, self.d - 1, axis=1)[:, self.d - 1 : self.d]
         drawn: Bools = kept & (order <= last)
         return drawn
 
@@ -69,9 +69,10 @@ class PowerOfDDispatcher(Dispatcher):
         since = np.where(tasks.heard, tasks.status_ms, 0.0)
         later = self._arrival[place] > since[:, :, None]
         rate, age = site.sn.full_rate[tasks.sn], tasks.time_ms[:, None] - since
-        own_ms = np.where(later, self._cycles[place], 0.0).sum(axis=2) / rate
+        # One after the other, so that the sum has the same bits on any machine.
+        own_ms = np.where(later, self._cycles[place], 0.0).cumsum(axis=2)[:, :, -1] / rate
         needed = site.reservation(tasks.input_bytes)[:, None]
-        if self._numbers == ONE_NUMBER:
+        if self.numbers == ONE_NUMBER:
             told = tasks.status[:, :, 0]
             room = ~(tasks.heard & (told >= site.tasks.deadline_ms[1]))
             return np.maximum(told + own_ms - age, 0.0), room
@@ -87,7 +88,7 @@ class PowerOfDDispatcher(Dispatcher):
             return
         column = actions[sent] - 1
         place = tasks.world[sent], tasks.en[sent], column
-        entry = (*place, self._next[place] % _ENTRIES)
+        entry = (*place, self._next[place] % ENTRIES)
         self._arrival[entry] = tasks.time_ms[sent] + self._site.upload_ms(tasks)[sent, column]
         self._cycles[entry] = tasks.cycles[sent]
         self._reserved[entry] = self._site.reservation(tasks.input_bytes[sent])

@@ -16,7 +16,7 @@ class _ToFriends(Updater):
 
     def __init__(self, site: Site, keep: int, numbers: int) -> None:
         self._site, self._numbers = site, numbers
-        self._friends = told_friends(site, keep)
+        self.friends = told_friends(site, keep)
 
     def encode(self, states: SnStates) -> Floats:
         """[row, d] the wait in ms, or N, W, B, M."""
@@ -30,11 +30,11 @@ class RegularUpdater(_ToFriends):
 
     def __init__(self, site: Site, keep: int, numbers: int, interval_ms: float) -> None:
         super().__init__(site, keep, numbers)
-        self._interval_ms = interval_ms
+        self.interval_ms = interval_ms
 
     def decide(self, nodes: UpdateObservation) -> Answer:
         """Send to all friends."""
-        return self._friends[nodes.sn], np.full(len(nodes), self._interval_ms)
+        return self.friends[nodes.sn], np.full(len(nodes), self.interval_ms)
 
 
 class MovedUpdater(_ToFriends):
@@ -46,8 +46,8 @@ class MovedUpdater(_ToFriends):
         self, site: Site, keep: int, numbers: int, threshold_ms: float, check_ms: float
     ) -> None:
         super().__init__(site, keep, numbers)
-        self._threshold_ms, self._check_ms = threshold_ms, check_ms
-        cells = site.worlds, *self._friends.shape
+        self.threshold_ms, self.check_ms = threshold_ms, check_ms
+        cells = site.worlds, *self.friends.shape
         self._told_ms, self._told_at = np.zeros(cells), np.zeros(cells)
 
     def decide(self, nodes: UpdateObservation) -> Answer:
@@ -58,10 +58,10 @@ class MovedUpdater(_ToFriends):
         full = self._site.tasks.deadline_ms[1]
         # Nobody expects an SN that had no room to have some by now, unless told so.
         expected = np.where(told >= full, told, np.maximum(told - (now - at), 0.0))
-        send = self._friends[nodes.sn] & (np.abs(wait - expected) > self._threshold_ms)
+        send = self.friends[nodes.sn] & (np.abs(wait - expected) > self.threshold_ms)
         self._told_ms[place] = np.where(send, wait, told)
         self._told_at[place] = np.where(send, now, at)
-        return send, np.full(len(nodes), self._check_ms)
+        return send, np.full(len(nodes), self.check_ms)
 
 
 class RidingUpdater(_ToFriends):
