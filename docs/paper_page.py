@@ -180,12 +180,12 @@ def _tested(one: Sample, other: Sample) -> tuple[str, ...]:
     return (*cells, f"{difference:+.3f}", f"{test.p:.2g}", f"{power:.2f}")
 
 
-def our_tests(study: Study, pairs: Sequence[tuple[str, str]]) -> str:
+def our_tests(metrics: polars.DataFrame, pairs: Sequence[tuple[str, str]]) -> str:
     """Our pairs of variants: Welch's test, and the chance to find a difference of the paper's size.
 
     The paper's size is that between `cosmo` and `cosmo-flat` at the same load, in success.
     """
-    summary = summarise(study.metrics).filter(metric="success_rate")
+    summary = summarise(metrics).filter(metric="success_rate")
     rows = []
     for process in BOTH:
         for rate in (220.0, 320.0):
@@ -217,13 +217,11 @@ def our_tests(study: Study, pairs: Sequence[tuple[str, str]]) -> str:
     return tables.markdown(header, rows)
 
 
-def ablation(paper: Study, own: Study | None) -> dict[str, str]:
-    """The parts of ablation.md; `own` is the study `ablation`, if it has been carried out."""
-    parts = {"papers-tests": papers_tests(), "our-tests": our_tests(paper, [PAIR])}
-    if own is None:
-        told = "The study `ablation` has not been carried out yet: it trains 280 runs."
-        return parts | {"variants": told, "variant-tests": "Not measured yet."}
-    summary = summarise(own.metrics)
+def ablation(paper: Study, own: Study, bootstrapped: Study) -> dict[str, str]:
+    """The parts of ablation.md, from the studies `paper`, `ablation` and `bootstrapped`."""
+    parts = {"papers-tests": papers_tests(), "our-tests": our_tests(paper.metrics, [PAIR])}
+    metrics = polars.concat([own.metrics, bootstrapped.metrics], how="diagonal")
+    summary = summarise(metrics)
     net = ("net utility", "net_utility_per_task", 1)
     columns = (*tables.ABLATION, *tables.ABLATION_DETAILED, net)
     rows = [
@@ -247,5 +245,5 @@ def ablation(paper: Study, own: Study | None) -> dict[str, str]:
     pairs += [("cosmo/no-auxiliary", "cosmo-flat/bootstrapped-no-auxiliary")]
     return parts | {
         "variants": f"{made_from(own)}\n\n{tables.markdown(header, rows)}",
-        "variant-tests": our_tests(own, pairs),
+        "variant-tests": our_tests(metrics, pairs),
     }

@@ -55,6 +55,7 @@ STUDIES = {
     "next": load_plan("next"),
     "intervals": load_plan("intervals"),
     "ablation": load_plan("ablation"),
+    "bootstrapped": load_plan("bootstrapped"),
     "crowd": load_plan("crowd"),
 }
 CALIBRATION, READINGS = "calibration", "readings"
@@ -233,7 +234,9 @@ def pages(simulated: bool = True) -> Pages:
         if scale is not None:
             both = paper_page.summary_of(paper), paper_page.summary_of(scale)
             found["reproduction.md"]["reward-scale"] = paper_page.reward_scale(*both)
-        found["ablation.md"] = paper_page.ablation(paper, studies["ablation"])
+        variants, bootstrapped = studies["ablation"], studies["bootstrapped"]
+        if variants is not None and bootstrapped is not None:
+            found["ablation.md"] = paper_page.ablation(paper, variants, bootstrapped)
     if studies["intervals"] is not None:
         found["intervals.md"] = paper_page.intervals(studies["intervals"])
     if studies["crowd"] is not None:

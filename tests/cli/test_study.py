@@ -111,6 +111,7 @@ def test_list_and_show(cosmo, tmp_path):
         "paper",
         "ablation",
         "baselines",
+        "bootstrapped",
         "crowd",
         "engines",
         "intervals",

@@ -24,8 +24,10 @@ EPISODE, ACTION, REWARD, INTERVAL, TERMINAL = range(5)
 EXTRA_COLUMNS = 5
 
 
-def loss(config: SnConfig, inputs: int, online: Layers, frozen: Layers, batch: Array) -> Array:
-    """Of one run on a batch [sample, 2, column]."""
+def errors(
+    config: SnConfig, inputs: int, online: Layers, frozen: Layers, batch: Array
+) -> list[Array]:
+    """Of both decisions of a batch [sample, 2, column]: value of what was done less its goal."""
     told = batch[:, :, :EXTRA_COLUMNS]
     seen = batch[:, :, EXTRA_COLUMNS : EXTRA_COLUMNS + inputs]
     hidden = batch[:, 0, EXTRA_COLUMNS + inputs : EXTRA_COLUMNS + inputs + config.hidden]
@@ -41,7 +43,7 @@ def loss(config: SnConfig, inputs: int, online: Layers, frozen: Layers, batch: A
 
     values, evaluated = unroll(online), unroll(frozen)
     shortest = min(config.intervals_ms)
-    total = 0.0
+    found = []
     for n in range(2):
         action = told[:, n, ACTION].astype(jnp.int32)
         taken = jnp.take_along_axis(values[n], action[:, None], axis=1)[:, 0]
@@ -51,7 +53,15 @@ def loss(config: SnConfig, inputs: int, online: Layers, frozen: Layers, batch: A
         # eq. sn_target_new: the discount counts elapsed time in units of the shortest interval.
         discount = config.discount ** (told[:, n, INTERVAL] / shortest)
         goal = told[:, n, REWARD] + (1.0 - told[:, n, TERMINAL]) * discount * future
-        total += smooth_l1(taken - jax.lax.stop_gradient(goal)).mean()  # eq. sn_loss_new
+        found.append(taken - jax.lax.stop_gradient(goal))
+    return found
+
+
+def loss(config: SnConfig, inputs: int, online: Layers, frozen: Layers, batch: Array) -> Array:
+    """Of one run on a batch [sample, 2, column]: eq. sn_loss_new."""
+    total = 0.0
+    for error in errors(config, inputs, online, frozen, batch):
+        total += smooth_l1(error).mean()
     return total / 2.0
 
 

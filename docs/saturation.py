@@ -1,0 +1,73 @@
+"""How many of the SN's errors are in the linear part of its loss, and how large its values are.
+
+    cosmo study run intervals --out DIR
+    python docs/saturation.py DIR
+
+Prints, for every training of a study, over its runs and on the replay that it left behind: the
+share of errors above 1, where the Huber loss tells their sign alone, and the mean value of the best
+action. docs/intervals.md quotes it.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.learn import sn_agent
+from cosmo.learn.config import TrainingConfig
+from cosmo.learn.replay import SequenceReplay
+from cosmo.learn.stack import Layout
+from cosmo.policy.networks import sn_shapes, sn_step
+
+_SAMPLES = 2000
+Floats = NDArray[np.float64]
+
+
+def of_training(folder: Path) -> tuple[list[tuple[str, float]], Floats, Floats]:
+    """(arrivals, tasks/s), share of errors above 1 and mean value of every run of a training."""
+    told = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    config = TrainingConfig.model_validate(told["training"])
+    layout = Layout(
+        sn_shapes(config.sn_inputs, config.sn.projection, config.sn.hidden, config.sn.actions)
+    )
+    with np.load(folder / "state.npz") as state:
+        kept = {name.removeprefix("sn/"): state[name] for name in state.files if "sn/" in name}
+    rows = kept["replay.rows"]
+    replay = SequenceReplay(len(rows), config.sn.replay, rows.shape[2])
+    replay.restore({name.removeprefix("replay."): kept[name] for name in kept if "replay" in name})
+    shares, values = np.zeros(len(rows)), np.zeros(len(rows))
+    for run in range(len(rows)):
+        batch = replay.sample(run, _SAMPLES, np.random.default_rng(run))
+        online, frozen = layout.views(kept["parameters"][run]), layout.views(kept["target"][run])
+        errors = np.concatenate(
+            [
+                np.asarray(e)
+                for e in sn_agent.errors(config.sn, config.sn_inputs, online, frozen, batch)
+            ]
+        )
+        shares[run] = (np.abs(errors) > 1.0).mean()
+        start = sn_agent.EXTRA_COLUMNS
+        seen = batch[:, 0, start : start + config.sn_inputs]
+        hidden = batch[:, 0, start + config.sn_inputs :][:, : config.sn.hidden]
+        values[run] = sn_step(online, seen, hidden)[0].max(axis=1).mean()
+    loads = [run["scenario"]["workload"] for run in told["runs"]]
+    return [(each["arrivals"], each["rate"]) for each in loads], shares, values
+
+
+def main() -> None:
+    """Every training of a study."""
+    for folder in sorted(Path(sys.argv[1]).glob("units/*/checkpoint")):
+        loads, shares, values = of_training(folder)
+        for load in dict.fromkeys(loads):
+            here = np.array([each == load for each in loads])
+            print(
+                f"{folder.parent.name}, {load[0]}, {load[1]:g} tasks/s:"
+                f" {shares[here].min():.0%} to {shares[here].max():.0%} of errors above 1,"
+                f" values {values[here].min():.1f} to {values[here].max():.1f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
