@@ -217,10 +217,12 @@ def our_tests(metrics: polars.DataFrame, pairs: Sequence[tuple[str, str]]) -> st
     return tables.markdown(header, rows)
 
 
-def ablation(paper: Study, own: Study, bootstrapped: Study) -> dict[str, str]:
+def ablation(paper: Study, own: Study, bootstrapped: Study | None) -> dict[str, str]:
     """The parts of ablation.md, from the studies `paper`, `ablation` and `bootstrapped`."""
     parts = {"papers-tests": papers_tests(), "our-tests": our_tests(paper.metrics, [PAIR])}
-    metrics = polars.concat([own.metrics, bootstrapped.metrics], how="diagonal")
+    metrics = own.metrics
+    if bootstrapped is not None:
+        metrics = polars.concat([metrics, bootstrapped.metrics], how="diagonal")
     summary = summarise(metrics)
     net = ("net utility", "net_utility_per_task", 1)
     columns = (*tables.ABLATION, *tables.ABLATION_DETAILED, net)

@@ -235,7 +235,7 @@ def pages(simulated: bool = True) -> Pages:
             both = paper_page.summary_of(paper), paper_page.summary_of(scale)
             found["reproduction.md"]["reward-scale"] = paper_page.reward_scale(*both)
         variants, bootstrapped = studies["ablation"], studies["bootstrapped"]
-        if variants is not None and bootstrapped is not None:
+        if variants is not None:
             found["ablation.md"] = paper_page.ablation(paper, variants, bootstrapped)
     if studies["intervals"] is not None:
         found["intervals.md"] = paper_page.intervals(studies["intervals"])
