@@ -161,6 +161,7 @@ class NodeConfig(_Group):
     admin: Address | Literal[""]  # metrics and a page; empty: none
     scale: Positive  # of time: 5 is five times slower
     reflection: bool
+    orca: bool  # an SN tells its load to balancers that know nothing of this package
     neighbours: Annotated[int, Field(ge=0)]  # other ENs that share the SNs, as methods count them
     node: Node
     method: MethodGroup
@@ -176,7 +177,9 @@ class NodeConfig(_Group):
     peers: tuple[Peer, ...]
 
     @model_validator(mode="after")
-    def _peers(self) -> "NodeConfig":
+    def _consistent(self) -> "NodeConfig":
+        if self.orca and self.role == "en":
+            raise ValueError("orca = true: must be false for an EN")
         if not self.peers:
             raise ValueError("peers: must name at least one node")
         names = [peer.name for peer in self.peers]

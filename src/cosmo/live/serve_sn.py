@@ -21,6 +21,7 @@ from cosmo.live.limits import Buckets, fault_of
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Counters
+from cosmo.live.orca import Orca
 from cosmo.live.peers import check_caller, client_of, names_of
 from cosmo.live.realtime import RealHost
 from cosmo.live.sites import site_of_node
@@ -98,9 +99,14 @@ class SnServer:
         for en in range(len(config.peers)):
             self.core.met(en, False)
         self.core.on_end = self._count
+        self.orca: Orca | None = None
+        if config.orca:
+            self.orca = Orca(self.core.station, config.node.storage_bytes, host, config.tls)
 
     def _count(self, item: Item, fate: Fate) -> None:
         self.counters.add("tasks_total", fate=fate.name)
+        if self.orca is not None:
+            self.orca.count(item, fate)
 
     @property
     def under_way(self) -> int:
@@ -121,7 +127,8 @@ class SnServer:
                 self.watch, wire.reader(wire.FromEn), wire.FromSn.SerializeToString
             ),
         }
-        return [grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.Sn", calls)]
+        own = grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.Sn", calls)
+        return [own, *([] if self.orca is None else self.orca.handlers())]
 
     # Tasks.
 
@@ -158,7 +165,10 @@ class SnServer:
         answer = item.context.answer
         self.core.arrive(item, en)
         try:
-            return await answer
+            result = await answer
+            if self.orca is not None:
+                context.set_trailing_metadata(self.orca.trailer())
+            return result
         except asyncio.CancelledError:
             self.core.drop(item)
             raise
@@ -282,6 +292,8 @@ class SnServer:
     def drain(self) -> None:
         """Take nothing more; ENs are told by the end of their streams."""
         self.draining = True
+        if self.orca is not None:
+            self.orca.close()
         for state in self._states:
             if state.out is not None and not state.out.full():
                 state.out.put_nowait(None)

@@ -13,6 +13,7 @@ from cosmo.live import wire
 from cosmo.live.admin import Admin
 from cosmo.live.config import NodeConfig
 from cosmo.live.logs import Log
+from cosmo.live.orca import SERVICE
 from cosmo.live.peers import SERVER_OPTIONS, server_credentials, sizes
 from cosmo.live.realtime import RealHost
 from cosmo.live.serve_en import EnServer
@@ -56,7 +57,7 @@ class Serving:
         server.add_generic_rpc_handlers(self.node.handlers())
         health_pb2_grpc.add_HealthServicer_to_server(self._checks, server)
         if self.config.reflection:
-            _reflect(server)
+            _reflect(server, self.config)
         return server
 
     def _bind(self) -> int:
@@ -95,7 +96,7 @@ class Serving:
         self.host.close()
 
 
-def _reflect(server: grpc.aio.Server) -> None:
+def _reflect(server: grpc.aio.Server, config: NodeConfig) -> None:
     try:
         from grpc_reflection.v1alpha import reflection
     except ImportError:
@@ -103,5 +104,6 @@ def _reflect(server: grpc.aio.Server) -> None:
             "reflection = true: needs grpcio-reflection; install it with: pip install"
             " grpcio-reflection"
         ) from None
-    names = (f"{wire.PACKAGE}.En", f"{wire.PACKAGE}.Sn", reflection.SERVICE_NAME)
+    own = f"{wire.PACKAGE}.{config.role.capitalize()}"
+    names = (own, *([SERVICE] if config.orca else []), reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, pool=wire.POOL)

@@ -31,6 +31,7 @@ class Station:
         self._finish = [np.inf] * self.slots
         self._idle = self.slots
         self._latency = 0.0
+        self.before_change: Callable[[float], object] | None = None  # of `requests`, with the time
 
     @property
     def requests(self) -> int:
@@ -48,6 +49,7 @@ class Station:
         """Take a task in, and begin with it if a slot is idle; False if there is no room."""
         if not self.has_room(item):
             return False
+        self._note(now)
         self._free -= self._reservation(item)
         item.arrived_ms = now
         if self._idle > 0:
@@ -56,6 +58,10 @@ class Station:
             self._waiting.append(item)
             self._waiting_cycles += item.cycles
         return True
+
+    def _note(self, now: float) -> None:
+        if self.before_change is not None:
+            self.before_change(now)
 
     def _start(self, item: Item, now: float) -> None:
         slot = self._running.index(None)
@@ -81,12 +87,14 @@ class Station:
             self._leave(slot, item, now)
             return slot
         if item in self._waiting:
+            self._note(now)
             self._waiting.remove(item)
             self._waiting_cycles = sum(each.cycles for each in self._waiting)
             self._free += self._reservation(item)
         return None
 
     def _leave(self, slot: int, item: Item, now: float) -> None:
+        self._note(now)
         self._running[slot], self._finish[slot] = None, np.inf
         self._idle += 1
         self._free += self._reservation(item)
