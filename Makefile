@@ -11,7 +11,8 @@ run: .venv/ready
 test: .venv/ready
 	$(BIN)/python -m pytest
 
-# Libraries that bring torch along, in an environment of their own.
+# Libraries that bring torch along, in an environment of their own; programs of others (Envoy, k6, buf,
+# Prometheus) in .cache/outsiders.
 test-integrations: .venv-integrations/ready
 	.venv-integrations/bin/python -m pytest -p no:cacheprovider -o addopts=-ra integrations
 
@@ -19,7 +20,7 @@ test-integrations: .venv-integrations/ready
 	$(PYTHON) -m venv .venv-integrations
 	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check \
-	  -r integrations/requirements.txt -e '.[envs]'
+	  -r integrations/requirements.txt -e '.[envs,live]'
 	@touch $@
 
 # The libraries of the engine ns3.

@@ -8,6 +8,7 @@ from cosmo.live.config import NodeConfig
 from cosmo.live.metrics import Gauge, exposition
 from cosmo.live.realtime import RealHost
 from cosmo.live.serve_en import EnServer
+from cosmo.live.window import Overhead, Window
 from cosmo.node import STORAGE, WORK
 
 if TYPE_CHECKING:
@@ -79,28 +80,27 @@ class Admin:
             ("tasks_in_node", {}, float(node.core.station.requests)),
             ("work_cycles", {}, float(state[WORK])),
             ("free_bytes", {}, float(state[STORAGE])),
-            ("timer_late_ms", {"quantile": "0.99"}, late.quantile(0.99)),
+            *_quantiles("timer_late_ms", late, ("0.99",)),
             ("timer_late_most_ms", {}, late.most),
         ]
         if not isinstance(node, EnServer):
             core = node.core
             found += [
-                ("update_decisions", {}, float(core.decisions)),
-                ("updates_suppressed", {}, float(core.suppressed)),
+                ("update_decisions_total", {}, float(core.decisions)),
+                ("updates_suppressed_total", {}, float(core.suppressed)),
             ]
             return found
         chooser = node.core.chooser
         found += [
             ("calls", {}, float(node.under_way)),
             ("guard_ms", {}, node.core.guard_ms()),
-            ("overhead_ms", {"quantile": "0.5"}, node.overhead.quantile(0.5)),
-            ("overhead_ms", {"quantile": "0.99"}, node.overhead.quantile(0.99)),
+            *_quantiles("overhead_ms", node.overhead),
+            *_quantiles("delay_ms", node.delay_ms),
             ("on_fallback", {}, float(getattr(chooser, "on_fallback", False))),
             ("method_info", {"method": chooser.name}, 1.0),
         ]
         if hasattr(chooser, "decision_ms"):
-            took = chooser.decision_ms
-            found.append(("decision_ms", {"quantile": "0.99"}, took.quantile(0.99)))
+            found += _quantiles("decision_ms", chooser.decision_ms, ("0.99",))
         for watching, cache in zip(node.watching, node.core.caches, strict=True):
             sn = {"sn": watching.peer.name}
             found += [
@@ -111,3 +111,9 @@ class Admin:
             for place, number in enumerate(cache.numbers):
                 found.append(("belief", {**sn, "number": str(place)}, float(number)))
         return found
+
+
+def _quantiles(
+    name: str, samples: Window | Overhead, shares: tuple[str, ...] = ("0.5", "0.99")
+) -> list[Gauge]:
+    return [(name, {"quantile": share}, samples.quantile(float(share))) for share in shares]

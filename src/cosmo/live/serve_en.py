@@ -26,7 +26,7 @@ from cosmo.live.realtime import RealHost
 from cosmo.live.shadow import Shadow
 from cosmo.live.sites import site_of_node
 from cosmo.live.watching import Watching
-from cosmo.live.window import Lead, Overhead
+from cosmo.live.window import Lead, Overhead, Window
 from cosmo.node import NOTHING, DispatchObservation, Method
 
 _WARM_UPS = 3
@@ -57,6 +57,7 @@ class EnServer:
         self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
         self._calls = 0
         self._loop = asyncio.get_running_loop()
+        self.delay_ms = Window(4096)  # of tasks with a result
         self.overhead = Overhead(config.behaviour.most_guard_ms)
         self.lead = Lead()
         self.estimates = Estimates(self.site.tasks.mean_cycles)
@@ -218,7 +219,8 @@ class EnServer:
             self.counters.add("reruns_total")
         now = self.host.now()
         if fate in (Fate.DONE, Fate.LATE):
-            self.counters.add("delay_ms_sum", now - item.generated_ms)
+            self.counters.add("delay_ms_total", now - item.generated_ms)
+            self.delay_ms.add(now - item.generated_ms)
             if item.action == 0:
                 spent_ms = now - item.started_ms
                 self.estimates.learn(item.kind, spent_ms * self.config.node.cycles_per_ms)
