@@ -69,12 +69,12 @@ class Raw:
             try:
                 head = await self._reader.readexactly(9)
                 content = await self._reader.readexactly(int.from_bytes(head[:3], "big"))
+                if (head[3], head[4] & ACK) == (SETTINGS, 0):
+                    await self.send(frame(SETTINGS, ACK, 0))
+                elif (head[3], head[4] & ACK) == (PING, 0):
+                    await self.send(frame(PING, ACK, 0, content))
             except (asyncio.IncompleteReadError, ConnectionError):
                 return
-            if (head[3], head[4] & ACK) == (SETTINGS, 0):
-                await self.send(frame(SETTINGS, ACK, 0))
-            elif (head[3], head[4] & ACK) == (PING, 0):
-                await self.send(frame(PING, ACK, 0, content))
             yield head[3], head[4], int.from_bytes(head[5:], "big"), content
 
     async def until_end(self, stream):

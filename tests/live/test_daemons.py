@@ -73,6 +73,9 @@ def test_an_sn_killed_under_load_costs_no_answer_and_is_used_again_once_it_is_ba
     again = None
     try:
         load.reaches("sn0")
+        there.file.write_text(there.file.read_text().replace('"all-offload"', '"all-local"'))
+        there.process.send_signal(signal.SIGHUP)  # another method on the SN, in passing
+        assert there.wait_for("reloaded")["method"] == "all-local"
         there.process.kill()
         there.process.wait()
         load.reaches("local")
@@ -167,6 +170,10 @@ def _calls(port):
         (["role=sn"], "role = 'sn': must be 'en' for cosmo serve en"),
         (["method.use=best"], "method = 'best': unknown; must be one of"),
         (["handler.kind=python"], "handler.target = '': must be given unless kind is emulate"),
+        (
+            ["handler.kind=command", "handler.target='\"'"],
+            "handler.target = '\"': must be a command line, with closed quotes",
+        ),
         (["tls.key=a.key"], "tls.certificate: must come with key and authority"),
         (["lisen=a:1"], "lisen: unknown field, did you mean listen?"),
         (["peers=[]"], "peers: must name at least one node"),

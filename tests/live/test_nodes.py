@@ -154,6 +154,7 @@ def test_garbage_is_refused_by_name_and_nothing_is_lost():
                 (submit, wire.Task(cycles=1.0), refused),
                 (submit, wire.Task(cycles=1.0, deadline_us=5, elapsed_us=2**63), refused),
                 (submit, wire.Task(deadline_us=5, kind="x" * 101), refused),
+                (submit, wire.Task(deadline_us=5, kind="a\0b"), refused),
                 (submit, wire.Task(deadline_us=5, input=bytes(10_001)), refused),
             ):
                 with pytest.raises(grpc.aio.AioRpcError) as error:

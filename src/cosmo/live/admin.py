@@ -4,6 +4,7 @@ import asyncio
 import html
 from typing import TYPE_CHECKING
 
+from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig
 from cosmo.live.metrics import Gauge, exposition
 from cosmo.live.realtime import RealHost
@@ -29,7 +30,12 @@ class Admin:
         """Listen, if there is an address to listen on."""
         if self._config.admin:
             where, _, port = self._config.admin.rpartition(":")
-            self._server = await asyncio.start_server(self._answer, where, int(port), limit=4096)
+            try:
+                self._server = await asyncio.start_server(
+                    self._answer, where, int(port), limit=4096
+                )
+            except (OSError, OverflowError):
+                raise InputError(f"admin = {self._config.admin!r}: cannot be listened on") from None
             self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:

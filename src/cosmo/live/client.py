@@ -108,8 +108,10 @@ def _options(certificates: Certificates | None) -> list[tuple[str, Any]]:
     return [*CHANNEL_OPTIONS, *sizes, *named, *patient]
 
 
-class AsyncClient:
-    """For asyncio; `scale` is that of the nodes, 1 unless they run slowed down."""
+class _Caller:
+    """A channel to an EN, and what is known of the way there."""
+
+    _stack: Any = grpc  # who makes the channel: for threads, or for asyncio
 
     def __init__(
         self,
@@ -119,12 +121,14 @@ class AsyncClient:
         scale: float = 1.0,
         certificates: Certificates | None = None,
     ) -> None:
+        """`scale` is that of the nodes, 1 unless they run slowed down."""
         self._requests = _Requests(ue, scale)
         options = _options(certificates)
         if certificates is None:
-            self._channel = grpc.aio.insecure_channel(address, options)
+            self._channel = self._stack.insecure_channel(address, options)
         else:
-            self._channel = grpc.aio.secure_channel(address, certificates.credentials(), options)
+            signed = certificates.credentials()
+            self._channel = self._stack.secure_channel(address, signed, options)
         self._submit = self._channel.unary_unary(
             wire.SUBMIT, wire.Task.SerializeToString, wire.Outcome.FromString
         )
@@ -133,6 +137,12 @@ class AsyncClient:
     def one_way_ms(self) -> float:
         """How long a task is on its way to the EN, in real ms, as far as is known."""
         return self._requests.one_way_ms
+
+
+class AsyncClient(_Caller):
+    """For asyncio."""
+
+    _stack = grpc.aio
 
     async def submit(
         self,
@@ -171,26 +181,8 @@ class AsyncClient:
         await self.close()
 
 
-class Client:
+class Client(_Caller):
     """The same for threads: a call blocks until its outcome is there."""
-
-    def __init__(
-        self,
-        address: str,
-        *,
-        ue: int = 0,
-        scale: float = 1.0,
-        certificates: Certificates | None = None,
-    ) -> None:
-        self._requests = _Requests(ue, scale)
-        options = _options(certificates)
-        if certificates is None:
-            self._channel = grpc.insecure_channel(address, options)
-        else:
-            self._channel = grpc.secure_channel(address, certificates.credentials(), options)
-        self._submit = self._channel.unary_unary(
-            wire.SUBMIT, wire.Task.SerializeToString, wire.Outcome.FromString
-        )
 
     def submit(
         self,

@@ -1,5 +1,6 @@
 """What a daemon is told in its TOML file, validated like a scenario: errors are one line."""
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -48,6 +49,13 @@ class MethodGroup(_Group):
     seed: Annotated[int, Field(ge=0)]  # of a method's own random draws, and the run of a training
 
 
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
 class Handler(_Group):
     """Who does the work: `emulate` holds a slot, `python` calls a function, `command` a program."""
 
@@ -60,6 +68,10 @@ class Handler(_Group):
             raise ValueError(f"target = {self.target!r}: must be given unless kind is emulate")
         if self.kind == "python" and len([part for part in self.target.split(":") if part]) != 2:
             raise ValueError(f"target = {self.target!r}: must look like module:function")
+        if self.kind == "command" and not _words(self.target):
+            raise ValueError(
+                f"target = {self.target!r}: must be a command line, with closed quotes"
+            )
         return self
 
 
@@ -107,6 +119,7 @@ class Limits(_Group):
     burst: Count
     connections: Count
     idle_s: Positive  # a connection without a call is closed
+    receive_s: Positive  # a call whose input is not whole after so long is refused
 
 
 class Tls(_Group):

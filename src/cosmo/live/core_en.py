@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from cosmo.live.chooser import Chooser
-from cosmo.live.host import DELIVERY, Host, Timer, Worker
+from cosmo.live.core import Core
+from cosmo.live.host import DELIVERY, Host, Worker
 from cosmo.live.items import Fate, Item
 from cosmo.live.link import Link
-from cosmo.live.station import Station
 from cosmo.live.throughput import Throughput
 from cosmo.node import DONE, GIVEN_UP, REFUSED, DispatchObservation, Site
 
@@ -68,8 +68,8 @@ class Cache:
     unbooked_ms: float = 0.0  # until then the SN is busy with work that no books know of
 
 
-class EnCore:
-    """One EN. All calls come from one thread; none of them blocks."""
+class EnCore(Core):
+    """One EN."""
 
     def __init__(
         self,
@@ -84,20 +84,15 @@ class EnCore:
     ) -> None:
         """`links` are those to the SNs that it reaches, in the order of the site's."""
         self.rules = rules or EnRules()
-        self.site, self.index, self.chooser = site, index, chooser
-        self._host, self._worker, self._transport, self.links = host, worker, transport, links
-        self.station = Station(
-            site.en, index, site.reservation_floor_bytes, self.rules.latency_weight, self._begin
-        )
+        super().__init__(site, index, site.en, host, worker, links, self.rules.latency_weight)
+        self.chooser, self._transport = chooser, transport
         carries = chooser.method.carries
         self.caches = [Cache(np.zeros(carries)) for _ in links]
         self._throughput = Throughput(self.rules.throughput_weight, self.rules.nominal_mbps)
-        self._work: dict[int, Timer] = {}  # by slot
         self._away: dict[int, Item] = {}  # offloaded tasks that nothing was heard of, by number
         self._numbers = 0
         self.guard_ms: Callable[[], float] = lambda: 0.0
         self.on_choice: Callable[[DispatchObservation, Item], None] | None = None
-        self.on_end: Callable[[Item, Fate], None] | None = None
 
     @property
     def sns(self) -> int:
@@ -190,16 +185,8 @@ class EnCore:
             self._tell(item, REFUSED, False, now)
             self._end(item, Fate.REFUSED, b"")
 
-    def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
-        item.started_ms = self._host.now()
-        finished = partial(self._finish, slot, item, finish_ms)
-        failed = partial(self._fail, slot, item)
-        self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
-
     def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
-        now = self._host.now()
-        self.station.complete(slot, finish_ms if self._worker.exact else now)
-        self._done(item, output, now, 0)
+        self._done(item, output, self._complete(slot, finish_ms), 0)
 
     def _fail(self, slot: int, item: Item, reason: str) -> None:
         now = self._host.now()
@@ -317,17 +304,9 @@ class EnCore:
         if self._away.pop(item.number, None) is not None:
             self._transport.recall(item.action - 1, item)
         else:
-            slot = self._drop(item, now)
-            if slot is not None:
-                slot.cancel()
+            self._take_out(item, now)
         self._tell(item, GIVEN_UP, False, now)
         self._end(item, Fate.EXPIRED, b"")
-
-    def _drop(self, item: Item, now: float) -> Timer | None:
-        """Take a task out of the station; the work on it, if it had begun."""
-        before = dict(self._work)
-        slot = self.station.drop(item, now)
-        return None if slot is None else before[slot]
 
     def _end(self, item: Item, fate: Fate, output: bytes) -> None:
         item.ended = True

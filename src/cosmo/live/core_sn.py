@@ -1,7 +1,7 @@
 """A service node: runs tasks of its ENs, and decides when to tell them of its state."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.live.core import Core
 from cosmo.live.host import DELIVERY, SN_DECISION, Host, Timer, Worker
 from cosmo.live.items import Fate, Item
 from cosmo.live.link import Link
 from cosmo.live.recent import Recent
-from cosmo.live.station import Station
 from cosmo.live.teller import Teller
 from cosmo.node import ResultObservation, Site, UpdateObservation
 
@@ -68,8 +68,8 @@ class Peer:
     here: bool = True  # an EN that is not connected is sent nothing
 
 
-class SnCore:
-    """One SN. All calls come from one thread; none of them blocks."""
+class SnCore(Core):
+    """One SN."""
 
     def __init__(
         self,
@@ -84,24 +84,27 @@ class SnCore:
     ) -> None:
         """`links` are those to the ENs that reach it, in order; no teller: never a status."""
         self.rules = rules or SnRules()
-        self.site, self.index, self.teller = site, index, teller
-        self._host, self._worker, self._transport, self.links = host, worker, transport, links
-        self.station = Station(
-            site.sn, index, site.reservation_floor_bytes, self.rules.latency_weight, self._begin
-        )
+        super().__init__(site, index, site.sn, host, worker, links, self.rules.latency_weight)
+        self.teller, self._transport = teller, transport
+        self._next: Timer | None = None  # decision
         self._carries = 0 if teller is None else teller.method.carries
         self.peers = [Peer(np.zeros(self._carries)) for _ in links]
         self.recent = Recent(self.rules.history_ms)
-        self._work: dict[int, Timer] = {}  # by slot
         self._sequence = -1
         self._sent: dict[int, tuple[float, Floats]] = {}  # by sequence: when made, what
         self.decisions = self.updates = self.suppressed = 0
-        self.on_end: Callable[[Item, Fate], None] | None = None
 
     def begin(self) -> None:
         """Decide for the first time, at once (R21)."""
         if self.teller is not None:
-            self._host.at(self._host.now(), SN_DECISION, self._look)
+            self._next = self._host.at(self._host.now(), SN_DECISION, self._look)
+
+    def take_over(self, teller: Teller | None) -> None:
+        """Have another updater decide from now on; its statuses are as long as those of before."""
+        if self._next is not None:
+            self._next.cancel()
+        self.teller = teller
+        self.begin()
 
     # Tasks.
 
@@ -119,15 +122,9 @@ class SnCore:
         elif self.rules.drop_late:
             item.expiry = self._host.at(item.expires_ms, DELIVERY, partial(self._expire, item))
 
-    def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
-        finished = partial(self._finish, slot, item, finish_ms)
-        failed = partial(self._fail, slot, item)
-        self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
-
     def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
         """The result sets out; the SN judges whether it will have been in time (R29)."""
-        now = self._host.now()
-        self.station.complete(slot, finish_ms if self._worker.exact else now)
+        now = self._complete(slot, finish_ms)
         en = item.context[0]
         if en is None:
             item.ended = True
@@ -187,10 +184,7 @@ class SnCore:
         if item.ended:
             return False
         item.ended = True
-        work = dict(self._work)
-        slot = self.station.drop(item, self._host.now())
-        if slot is not None:
-            work[slot].cancel()
+        self._take_out(item, self._host.now())
         if item.expiry is not None:
             item.expiry.cancel()
         return True
@@ -247,7 +241,7 @@ class SnCore:
         if send.any():
             self._send(send, numbers, now)
         if now + interval_ms <= self.rules.until_ms and interval_ms < math.inf:
-            self._host.at(now + interval_ms, SN_DECISION, self._look)
+            self._next = self._host.at(now + interval_ms, SN_DECISION, self._look)
 
     def _send(self, send: NDArray[np.bool_], numbers: Floats, now: float) -> None:
         whom = [en for en in np.flatnonzero(send).tolist() if self._wants(en, numbers, now)]

@@ -10,7 +10,6 @@ from pathlib import Path
 from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig, load_config
 from cosmo.live.logs import Log
-from cosmo.live.serve_en import EnServer
 from cosmo.live.serving import Serving
 from cosmo.policy.registry import method
 
@@ -87,11 +86,8 @@ def reload(serving: Serving, read_again: Callable[[], NodeConfig]) -> None:
         fixed = [name for name in old if name not in _RELOADABLE and old[name] != new[name]]
         if fixed:
             raise InputError(f"{fixed[0]}: cannot change while the node runs")
-        if isinstance(node, EnServer):
-            node.reload(config, method(config.method.use))
-        elif old["method"] != new["method"]:
-            raise InputError("method: cannot change while an SN runs")
-        node.config = serving.config = config
+        node.reload(config, method(config.method.use))
+        serving.config = config
         log.level(config.log.level)
         log.info("reloaded", method=config.method.use)
     except InputError as error:

@@ -1,11 +1,13 @@
 """The decision log: a row a task, in the columns of a trace, so that a simulation can replay it.
 
 Rows are kept until a file is full or the node stops; files appear whole, in order of generation,
-with times that start at 0. What is kept is lost if the process is killed.
+with times that start at 0. What is kept is lost if the process is killed. A thread writes, so that
+no task waits for a disk; rows for which a slow disk has no time are given up.
 """
 
 import csv
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from cosmo.errors import InputError
@@ -18,8 +20,11 @@ COLUMNS = (
 )  # fmt: skip
 
 
+_MOST_FILES = 2  # that wait to be written
+
+
 class DecisionLog:
-    """Writes `FILE`, then `FILE` with -1, -2, … before its suffix; nothing without a file."""
+    """Writes `FILE`, then `FILE` with -1, -2, … before its suffix; never over what is there."""
 
     def __init__(self, path: str, rows: int, failed: Callable[[str], None]) -> None:
         self._path, self._most, self._failed = Path(path) if path else None, rows, failed
@@ -27,6 +32,8 @@ class DecisionLog:
             raise InputError(f"log.decisions = {path!r}: must end in .csv or .parquet")
         self._rows: list[tuple[object, ...]] = []
         self._files = 0
+        self._thread = ThreadPoolExecutor(1, "decisions")  # starts with its first file
+        self._writing: list[Future[None]] = []
 
     def add(self, item: Item, fate: Fate, now: float) -> None:
         """A task has been answered."""
@@ -39,13 +46,35 @@ class DecisionLog:
             )
         )
         if len(self._rows) >= self._most:
-            self.close()
+            self._hand_over()
 
-    def close(self) -> None:
-        """Write what there is."""
+    def close(self, wait: bool = True) -> None:
+        """Write what there is, at the latest when the process ends."""
+        self._hand_over()
+        self._thread.shutdown(wait)
+
+    def _hand_over(self) -> None:
         if self._path is None or not self._rows:
             return
-        rows, self._rows = sorted(self._rows, key=lambda row: row[0]), []  # type: ignore[arg-type, return-value]
+        rows, self._rows = self._rows, []
+        self._writing = [each for each in self._writing if not each.done()]
+        if len(self._writing) >= _MOST_FILES:
+            self._failed(f"{len(rows)} rows are lost: {_MOST_FILES} files are still to be written")
+            return
+        path = self._next_path(self._path)
+        self._writing.append(self._thread.submit(self._write, path, rows))
+
+    def _next_path(self, path: Path) -> Path:
+        """The next name that is not taken, as it may be by files of an earlier start."""
+        while True:
+            number = f"-{self._files}" if self._files else ""
+            found = path.with_name(f"{path.stem}{number}{path.suffix}")
+            self._files += 1
+            if not found.exists():
+                return found
+
+    def _write(self, path: Path, unordered: list[tuple[object, ...]]) -> None:
+        rows = sorted(unordered, key=lambda row: row[0])  # type: ignore[arg-type, return-value]
         first = float(rows[0][0])  # type: ignore[arg-type]
         moved = {COLUMNS.index(name) for name in ("time_ms", "decided_ms", "ended_ms")}
         shifted = [
@@ -55,13 +84,10 @@ class DecisionLog:
             )
             for row in rows
         ]
-        number = f"-{self._files}" if self._files else ""
-        path = self._path.with_name(f"{self._path.stem}{number}{self._path.suffix}")
-        self._files += 1
         try:
             _write(path, shifted)
-        except (InputError, ImportError) as error:
-            self._failed(str(error))
+        except Exception as error:  # nobody else hears of what goes wrong in a thread
+            self._failed(f"{path}: {error}")
 
 
 def _write(path: Path, rows: list[tuple[object, ...]]) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import multiprocessing
 import os
 import shlex
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,12 @@ class _Process:
     def give(self, given: tuple[Any, ...], told: Callable[[bool, bytes], None]) -> None:
         self.given, self.told = given, told
         if self.ready:
-            self.pipe.send(given)
+            self._send()
+
+    def _send(self) -> None:
+        # If it has died meanwhile, the end of its pipe is about to say so.
+        with contextlib.suppress(OSError):
+            self.pipe.send(self.given)
 
     def _read(self) -> None:
         try:
@@ -47,7 +53,7 @@ class _Process:
         if good and not self.ready:
             self.ready = True
             if self.given is not None:
-                self.pipe.send(self.given)
+                self._send()
             return
         told, self.told, self.given = self.told, None, None
         if told is not None:
@@ -139,30 +145,34 @@ class Commands:
         return task  # type: ignore[return-value]
 
     async def _run(self, item: Item, finished: Finished, failed: Failed) -> None:
-        budget = item.expires_ms - self._host.now()
-        told = {"KIND": item.kind, "CYCLES": f"{item.cycles:.0f}", "BUDGET_MS": f"{budget:.3f}"}
-        environment = {**os.environ, **{f"COSMO_{name}": text for name, text in told.items()}}
+        start = asyncio.get_running_loop().create_task(self._start(item))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env=environment,
-            )
-        except OSError as error:
-            failed(f"the command cannot be started ({error.strerror})")
-            return
-        try:
+            process = await asyncio.shield(start)  # one that is being started is not lost sight of
             output, _ = await process.communicate(item.input)
         except asyncio.CancelledError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            with contextlib.suppress(OSError, ValueError):
+                process = await start
+                os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
             raise
+        except (OSError, ValueError) as error:
+            failed(f"the command cannot be started ({getattr(error, 'strerror', '') or error})")
+            return
         if process.returncode == 0:
             finished(output)
         else:
             failed(f"the command ended with {process.returncode}")
+
+    async def _start(self, item: Item) -> asyncio.subprocess.Process:
+        budget = item.expires_ms - self._host.now()
+        told = {"KIND": item.kind, "CYCLES": f"{item.cycles:.0f}", "BUDGET_MS": f"{budget:.3f}"}
+        return await asyncio.create_subprocess_exec(
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, **{f"COSMO_{name}": text for name, text in told.items()}},
+            start_new_session=True,  # what it starts is ended with it
+        )
 
     def close(self) -> None:
         """End all programs."""

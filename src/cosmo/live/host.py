@@ -46,6 +46,10 @@ class Worker(Protocol):
         """Begin with a task that should be done at `finish_ms`; cancelling it ends the work."""
         ...
 
+    def close(self) -> None:
+        """End all work."""
+        ...
+
 
 class Emulated:
     """Holds the slot for as long as the declared cycles take, and returns nothing.
@@ -61,3 +65,6 @@ class Emulated:
     def run(self, item: "Item", finish_ms: float, finished: Finished, failed: Failed) -> Timer:
         """Be done at `finish_ms`."""
         return self._host.at(finish_ms, FINISH, lambda: finished(b""))
+
+    def close(self) -> None:
+        """Nothing is at work."""

@@ -45,6 +45,8 @@ def fault_of(task: Any, most_bytes: int, cycles_needed: bool) -> str:
         return f"elapsed_us = {task.elapsed_us}: must be at most {_MOST_US}"
     if len(task.kind) > 100:
         return f"kind: {len(task.kind)} characters, must be at most 100"
+    if not task.kind.isprintable():  # handlers and logs get it as it is
+        return f"kind = {task.kind!r}: must be printable"
     if len(task.input) > most_bytes:
         return f"input: {len(task.input)} bytes, must be at most {most_bytes}"
     return ""

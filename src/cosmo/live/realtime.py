@@ -18,6 +18,7 @@ from cosmo.live.window import Window
 _MONOTONIC = 1
 _NONBLOCKING_CLOEXEC = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 _ABSOLUTE = 1
+_FEW = 256  # timers that were cancelled and need not be cleared away yet
 
 
 class _Spec(ctypes.Structure):
@@ -50,14 +51,17 @@ class _Descriptor:
 class Pending:
     """A call that may still be cancelled."""
 
-    __slots__ = ("call",)
+    __slots__ = ("_host", "call")
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, host: "RealHost") -> None:
         self.call: Call | None = call
+        self._host = host
 
     def cancel(self) -> None:
         """Never make it."""
-        self.call = None
+        if self.call is not None:
+            self.call = None
+            self._host.cancelled()
 
 
 class RealHost:
@@ -67,7 +71,7 @@ class RealHost:
         self._loop, self.scale = loop, scale
         self._start = time.monotonic()
         self._heap: list[tuple[float, int, Pending]] = []
-        self._count = 0
+        self._count = self._cancelled = 0
         self._set_for = float("inf")
         self._fallback: asyncio.TimerHandle | None = None
         self._descriptor: _Descriptor | None = None
@@ -90,12 +94,20 @@ class RealHost:
 
     def at(self, time_ms: float, kind: int, call: Call) -> Pending:
         """Make a call at a time; those of the same instant in the order of asking."""
-        pending = Pending(call)
+        pending = Pending(call, self)
         heapq.heappush(self._heap, (time_ms, self._count, pending))
         self._count += 1
         if time_ms < self._set_for:
             self._set()
         return pending
+
+    def cancelled(self) -> None:
+        """A call is not to be made; those are cleared away when they are more than half of all."""
+        self._cancelled += 1
+        if self._cancelled > _FEW and 2 * self._cancelled > len(self._heap):
+            self._heap = [each for each in self._heap if each[2].call is not None]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
 
     def close(self) -> None:
         """Make no more calls."""
@@ -110,6 +122,7 @@ class RealHost:
     def _set(self) -> None:
         while self._heap and self._heap[0][2].call is None:
             heapq.heappop(self._heap)
+            self._cancelled -= 1
         if not self._heap:
             self._set_for = float("inf")
             return
@@ -128,7 +141,14 @@ class RealHost:
         now = self.now()
         while self._heap and self._heap[0][0] <= now:
             due, _, pending = heapq.heappop(self._heap)
-            if pending.call is not None:
-                self.lateness_ms.add((self.now() - due) * self.scale)
-                pending.call()
+            call, pending.call = pending.call, None  # cancelling it from now on means nothing
+            if call is None:
+                self._cancelled -= 1
+                continue
+            self.lateness_ms.add((self.now() - due) * self.scale)
+            try:
+                call()
+            except Exception as error:  # one that fails must not take the others along
+                told = {"message": "a timer's call has failed", "exception": error}
+                self._loop.call_exception_handler(told)
         self._set()

@@ -2,6 +2,8 @@
 
 from collections import deque
 
+_MOST = 65_536  # notes that are kept until somebody asks
+
 
 class Recent:
     """Of the tasks that ended within the history: how many were in time, and their delays."""
@@ -18,18 +20,23 @@ class Recent:
         if delay_ms is not None:
             self._timed += 1
             self._delays += delay_ms
+        if len(self._notes) > _MOST:  # there are nodes that nobody ever asks
+            self._forget(now)
 
     def numbers(self, now: float) -> tuple[float, float, float]:
         """Mean delay in ms, share in time, share not in time; zeros if there is none."""
-        while self._notes and not self._notes[0][0] >= now - self._history:
-            _, delay, in_time = self._notes.popleft()
-            self._in_time -= in_time
-            if delay is not None:
-                self._timed -= 1
-                self._delays -= delay
+        self._forget(now)
         success = self._in_time / len(self._notes) if self._notes else 0.0
         failure = 1.0 - success if self._notes else 0.0
         if self._timed == 0:
             self._delays = 0.0  # forgets rounding errors
             return 0.0, success, failure
         return self._delays / self._timed, success, failure
+
+    def _forget(self, now: float) -> None:
+        while self._notes and not self._notes[0][0] >= now - self._history:
+            _, delay, in_time = self._notes.popleft()
+            self._in_time -= in_time
+            if delay is not None:
+                self._timed -= 1
+                self._delays -= delay

@@ -14,17 +14,14 @@ from cosmo.live.core_en import EnCore, EnRules
 from cosmo.live.decisions import DecisionLog
 from cosmo.live.estimates import Estimates
 from cosmo.live.guarded import Guarded
-from cosmo.live.handlers import worker_of
 from cosmo.live.host import DELIVERY
 from cosmo.live.items import Fate, Item
-from cosmo.live.limits import Buckets, fault_of
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
-from cosmo.live.metrics import Counters
-from cosmo.live.peers import check_caller, client_of
+from cosmo.live.peers import check_caller
 from cosmo.live.realtime import RealHost
+from cosmo.live.server import NodeServer
 from cosmo.live.shadow import Shadow
-from cosmo.live.sites import site_of_node
 from cosmo.live.watching import Watching
 from cosmo.live.window import Lead, Overhead, Window
 from cosmo.node import NOTHING, DispatchObservation, Method
@@ -44,32 +41,27 @@ class _Call:
         self.working: asyncio.Task[None] | None = None  # the call of an SN
 
 
-class EnServer:
+class EnServer(NodeServer):
     """The transport of an EN's core, and the handler of its service."""
+
+    kind = "EN"
 
     def __init__(
         self, config: NodeConfig, method: Method, host: RealHost, log: Log, boot: int
     ) -> None:
-        self.config, self.host, self.log, self.boot = config, host, log, boot
-        self.site = site_of_node(config)
-        self.counters = Counters()
-        self.draining = False
-        self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
+        super().__init__(config, method, host, log, boot)
         self._calls = 0
-        self._loop = asyncio.get_running_loop()
         self.delay_ms = Window(4096)  # of tasks with a result
         self.overhead = Overhead(config.behaviour.most_guard_ms)
         self.lead = Lead()
         self.estimates = Estimates(self.site.tasks.mean_cycles)
         self.decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
-        self.worker = worker_of(config, host)
         links = [Link(self.site.links, 0, sn, up=True) for sn in range(len(config.peers))]
-        rules = EnRules(answer_late=True, drop_late=config.behaviour.late == "drop")
         chooser = self._chooser(config, method)
+        rules = _rules(config)
         self.core = EnCore(self.site, 0, chooser, host, self.worker, self, links, rules)
         chooser.changed = self.core.start_over
-        if config.behaviour.guard:
-            self.core.guard_ms = self.overhead.guard_ms
+        self._take_behaviour(config)
         self.core.on_choice, self.core.on_end = self._chosen, self._ended
         self.shadow = self._shadow(config)
         carries = method.carries
@@ -95,14 +87,26 @@ class EnServer:
 
     def reload(self, config: NodeConfig, method: Method) -> None:
         """Take over what may change while a node runs; all of it has been validated."""
-        chooser, shadow = self._chooser(config, method), self._shadow(config)
-        if method.carries != self.core.chooser.method.carries and method.carries != NOTHING:
-            raise InputError("method.use: statuses would have another length; restart the node")
-        self.config, self.shadow = config, shadow
-        self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
+        # A method that goes by no status can leave those that come alone.
+        self._check_reload(config, method.carries or self._carries)
+        chooser, shadow, decisions = self._chooser(config, method), self._shadow(config), None
+        if config.log != self.config.log:
+            decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
+        # All is made; from here on nothing is refused.
         chooser.changed = self.core.start_over
-        self.core.chooser = chooser
+        self.core.chooser, self.shadow = chooser, shadow
         self.core.start_over()
+        if decisions is not None:
+            self.decisions.close(wait=False)
+            self.decisions = decisions
+        self._take_limits(config)
+        self._take_behaviour(config)
+
+    def _take_behaviour(self, config: NodeConfig) -> None:
+        self.core.rules = _rules(config)
+        self.overhead.most_ms = config.behaviour.most_guard_ms
+        guarded = config.behaviour.guard
+        self.core.guard_ms = self.overhead.guard_ms if guarded else lambda: 0.0
 
     def _deciding(self, who: str, why: str) -> None:
         self.counters.add("method_changes_total", to=who)
@@ -131,9 +135,7 @@ class EnServer:
 
     def handlers(self) -> list[Any]:
         """For a gRPC server."""
-        submit = grpc.unary_unary_rpc_method_handler(
-            self.submit, wire.reader(wire.Task), wire.Outcome.SerializeToString
-        )
+        submit = self._unary(self.submit, wire.Task, wire.Outcome)
         return [grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.En", {"Submit": submit})]
 
     # Clients.
@@ -142,15 +144,7 @@ class EnServer:
         """A task of a client."""
         now = self.host.now()
         await check_caller(context, self.config.tls)
-        if self.draining:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "the EN is about to stop")
-        wrong = fault_of(task, self.config.limits.input_bytes, cycles_needed=False)
-        if wrong:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, wrong)
-        full = self._calls >= self.config.limits.calls
-        if full or not self._buckets.take(client_of(context)):
-            self.counters.add("turned_away_total")
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls")
+        await self._check(task, context, self._calls, cycles_needed=False)
         call = _Call(task.id, now, self._loop.create_future())
         item = self._item(task, now, call)
         self._calls += 1
@@ -240,7 +234,7 @@ class EnServer:
             send()
 
     def _send(self, sn: int, item: Item) -> None:
-        if not item.ended:
+        if not item.ended and not item.rerun:  # an emulated link may have held it for that long
             item.context.working = self._loop.create_task(self._execute(sn, item))
 
     async def _execute(self, sn: int, item: Item) -> None:
@@ -265,6 +259,9 @@ class EnServer:
             return
         except asyncio.CancelledError:
             return
+        except Exception as error:  # whatever the SN has sent, it is no Result
+            core.failed(item, Fate.FAILED, f"the SN's answer cannot be read ({error})"[:200])
+            return
         if result.fate == Fate.DONE:
             call: _Call = item.context
             took_ms = self.host.now() - call.sent_ms
@@ -281,7 +278,8 @@ class EnServer:
         elif result.fate == Fate.REFUSED:
             core.refused(item)
         else:
-            core.failed(item, Fate(result.fate or Fate.FAILED), result.reason)
+            expired = result.fate == Fate.EXPIRED
+            core.failed(item, Fate.EXPIRED if expired else Fate.FAILED, result.reason)
 
     def _missed(self, item: Item, error: Any) -> None:
         """A call of an SN has failed as a call."""
@@ -325,3 +323,7 @@ class EnServer:
         for each in self.watching:
             await each.close()
         self.decisions.close()
+
+
+def _rules(config: NodeConfig) -> EnRules:
+    return EnRules(answer_late=True, drop_late=config.behaviour.late == "drop")

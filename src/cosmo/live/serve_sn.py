@@ -14,22 +14,20 @@ from numpy.typing import NDArray
 from cosmo.live import wire
 from cosmo.live.config import NodeConfig
 from cosmo.live.core_sn import SnCore, SnRules
-from cosmo.live.handlers import worker_of
 from cosmo.live.host import DELIVERY
 from cosmo.live.items import Fate, Item
-from cosmo.live.limits import Buckets, fault_of
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
-from cosmo.live.metrics import Counters
 from cosmo.live.orca import Orca
-from cosmo.live.peers import check_caller, client_of, names_of
+from cosmo.live.peers import check_caller, names_of
 from cosmo.live.realtime import RealHost
-from cosmo.live.sites import site_of_node
+from cosmo.live.server import NodeServer
 from cosmo.live.teller import GuardedTeller
 from cosmo.node import NOTHING, Method
 
 _SEEN = 4096  # tasks of an EN that are remembered, so that none is done twice
 _QUEUE = 256  # messages to an EN that is slow to read
+_HELLO_S = 10.0  # for an EN to say who it is
 
 
 class _Call:
@@ -64,37 +62,26 @@ class _En:
         return True
 
 
-class SnServer:
+class SnServer(NodeServer):
     """The transport of an SN's core, and the handlers of its service."""
+
+    kind = "SN"
 
     def __init__(
         self, config: NodeConfig, method: Method, host: RealHost, log: Log, boot: int
     ) -> None:
-        self.config, self.host, self.log, self.boot = config, host, log, boot
-        self.site = site_of_node(config)
-        self.counters = Counters()
-        self.draining = False
+        super().__init__(config, method, host, log, boot)
         self._ens = {peer.name: k for k, peer in enumerate(config.peers)}
         self._states = [_En() for _ in config.peers]
-        self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
-        self.worker = worker_of(config, host)
-        teller = None if method.carries == NOTHING else GuardedTeller(method, self.site)
-        if teller is not None:
-            teller.report = lambda why: self.log.warning("updater failed", why=why)
-        behaviour = config.behaviour
         self.core = SnCore(
             self.site,
             0,
-            teller,
+            self._teller(method),
             host,
             self.worker,
             self,
             [Link(self.site.links, en, 0, up=False) for en in range(len(config.peers))],
-            SnRules(
-                drop_late=behaviour.late == "drop",
-                least_gap_ms=1000.0 / behaviour.most_updates_per_s,
-                refresh_ms=behaviour.refresh_ms,
-            ),
+            _rules(config),
         )
         for en in range(len(config.peers)):
             self.core.met(en, False)
@@ -102,6 +89,20 @@ class SnServer:
         self.orca: Orca | None = None
         if config.orca:
             self.orca = Orca(self.core.station, config.node.storage_bytes, host, config.tls)
+
+    def _teller(self, method: Method) -> GuardedTeller | None:
+        if method.carries == NOTHING:
+            return None
+        made = GuardedTeller(method, self.site)
+        made.report = lambda why: self.log.warning("updater failed", why=why)
+        return made
+
+    def reload(self, config: NodeConfig, method: Method) -> None:
+        """Take over what may change while a node runs; all of it has been validated."""
+        self._check_reload(config, method.carries)
+        self.core.take_over(self._teller(method))
+        self._take_limits(config)
+        self.core.rules = _rules(config)
 
     def _count(self, item: Item, fate: Fate) -> None:
         self.counters.add("tasks_total", fate=fate.name)
@@ -120,9 +121,7 @@ class SnServer:
     def handlers(self) -> list[Any]:
         """For a gRPC server."""
         calls = {
-            "Execute": grpc.unary_unary_rpc_method_handler(
-                self.execute, wire.reader(wire.Task), wire.Result.SerializeToString
-            ),
+            "Execute": self._unary(self.execute, wire.Task, wire.Result),
             "Watch": grpc.stream_stream_rpc_method_handler(
                 self.watch, wire.reader(wire.FromEn), wire.FromSn.SerializeToString
             ),
@@ -141,14 +140,7 @@ class SnServer:
         en = self._ens.get(name)
         if en is None or (self.config.tls.certificate and name not in names_of(context)):
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
-        if self.draining:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "the SN is about to stop")
-        wrong = fault_of(task, self.config.limits.input_bytes, cycles_needed=True)
-        if wrong:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, wrong)
-        full = self.core.station.requests >= self.config.limits.calls
-        if full or not self._buckets.take(client_of(context)):
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls")
+        await self._check(task, context, self.core.station.requests, cycles_needed=True)
         assert en is not None
         if not self._states[en].fresh(task.boot, task.id):
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, f"task {task.id} was here before")
@@ -160,7 +152,7 @@ class SnServer:
             cycles=task.cycles,
             kind=task.kind,
             input=task.input,
-            context=_Call(now, asyncio.get_running_loop().create_future()),
+            context=_Call(now, self._loop.create_future()),
         )
         answer = item.context.answer
         self.core.arrive(item, en)
@@ -215,14 +207,20 @@ class SnServer:
     async def watch(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
         """One EN's stream, until it ends."""
         await check_caller(context, self.config.tls)
-        first = await anext(aiter(requests), None)
+        try:
+            async with asyncio.timeout(_HELLO_S):
+                first = await anext(aiter(requests), None)
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "no hello")
         hello = (first or wire.FromEn()).hello  # empty if that was something else
         name = hello.name
         en = self._ens.get(name)
         if en is None or (self.config.tls.certificate and name not in names_of(context)):
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
         assert en is not None
-        carries = 0 if self.core.teller is None else self.core.teller.method.carries
+        if self.draining:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the SN is about to stop")
+        carries = self._carries
         if hello.version != wire.VERSION or hello.carries != carries:
             await context.abort(
                 grpc.StatusCode.FAILED_PRECONDITION,
@@ -230,10 +228,11 @@ class SnServer:
                 f" {hello.carries} numbers, this SN {wire.VERSION} and {carries}",
             )
         out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
+        _end(self._states[en].out)  # its stream of before, if that still seems to be there
         self._states[en].out = out
         self.core.met(en, True)
         self.log.info("en connected", en=name, boot=hello.boot)
-        reading = asyncio.get_running_loop().create_task(self._read(en, requests, out))
+        reading = self._loop.create_task(self._read(en, requests, out))
         try:
             yield wire.FromSn(welcome=self._welcome(carries))
             while (message := await out.get()) is not None:
@@ -268,9 +267,10 @@ class SnServer:
                     self._states[en].transit_ms = 0.5 * took_ms / self.host.scale
                     beat = wire.Heartbeat(echo=message.heartbeat.stamp)
                     out.put_nowait(wire.FromSn(heartbeat=beat))
+        except grpc.aio.BaseError:
+            pass  # the call is over: who writes will notice
         finally:
-            if not out.full():
-                out.put_nowait(None)
+            _end(out)
 
     def status(self, en: int, sequence: int, numbers: NDArray[np.float64], at_ms: float) -> None:
         """To an EN that is connected, at once or when an emulated link has brought it there."""
@@ -295,8 +295,24 @@ class SnServer:
         if self.orca is not None:
             self.orca.close()
         for state in self._states:
-            if state.out is not None and not state.out.full():
-                state.out.put_nowait(None)
+            _end(state.out)
+
+
+def _rules(config: NodeConfig) -> SnRules:
+    behaviour = config.behaviour
+    return SnRules(
+        drop_late=behaviour.late == "drop",
+        least_gap_ms=1000.0 / behaviour.most_updates_per_s,
+        refresh_ms=behaviour.refresh_ms,
+    )
+
+
+def _end(out: "asyncio.Queue[Any] | None") -> None:
+    """Have a stream end after what is under way; a full queue gives up a message for that."""
+    if out is not None:
+        if out.full():
+            out.get_nowait()
+        out.put_nowait(None)
 
 
 def _line(text: bytes) -> str:

@@ -1,7 +1,6 @@
 """A node that listens: its gRPC server, its health service, its admin port."""
 
 import asyncio
-import contextlib
 import secrets
 from typing import Any
 
@@ -91,8 +90,7 @@ class Serving:
         await self.admin.close()
         if isinstance(self.node, EnServer):
             await self.node.close()
-        with contextlib.suppress(AttributeError):
-            self.node.worker.close()
+        self.node.worker.close()
         self.host.close()
 
 

@@ -72,7 +72,10 @@ class Watching:
     async def _keep(self) -> None:
         pause_s = _FIRST_PAUSE_S
         while True:
-            why = await self._stream()
+            try:
+                why = await self._stream()
+            except Exception as error:  # what an SN sends must not end the watch over it
+                why = f"{type(error).__name__}: {error}"[:200]
             if self.connected:
                 pause_s = _FIRST_PAUSE_S
                 self._server.log.warning("sn lost", sn=self.peer.name, why=why)
@@ -83,9 +86,10 @@ class Watching:
             pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
 
     def _lost(self, why: str) -> None:
-        self.connected = False
+        was, self.connected = self.connected, False
         self._server.core.silence(self._sn, True)
-        if why != "ended":  # an SN that drains ends the stream, and still answers
+        # An SN that drains ends the stream, takes no other, and still answers.
+        if was and why != "ended":
             self._server.abandon(self._sn)
 
     async def _stream(self) -> str:
@@ -105,7 +109,8 @@ class Watching:
         except grpc.aio.AioRpcError as error:
             return f"{error.code().name}: {error.details()}"
         except asyncio.CancelledError:
-            if not self._silent:
+            own = asyncio.current_task()
+            if not self._silent or (own is not None and own.cancelling()):
                 raise
             return f"silent for {self._server.config.behaviour.silent_ms:g} ms"
         finally:

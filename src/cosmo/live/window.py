@@ -29,13 +29,13 @@ class Overhead:
     """What the path adds to what the books say: p99, worked out anew every now and then."""
 
     def __init__(self, most_ms: float) -> None:
-        self._window, self._most, self._p99 = Window(512), most_ms, 0.0
+        self._window, self.most_ms, self._p99 = Window(512), most_ms, 0.0
 
     def add(self, sample_ms: float) -> None:
         """A task took so much longer on its way than the books say."""
         self._window.add(max(sample_ms, 0.0))
         if self._window.count % 32 == 0 or self._window.count < 8:
-            self._p99 = min(self._window.quantile(0.99), self._most)
+            self._p99 = self._window.quantile(0.99)
 
     def quantile(self, share: float) -> float:
         """Of what was measured lately; NaN if nothing was."""
@@ -43,7 +43,7 @@ class Overhead:
 
     def guard_ms(self) -> float:
         """What to subtract from budgets."""
-        return self._p99
+        return min(self._p99, self.most_ms)
 
 
 class Lead:

@@ -1,0 +1,60 @@
+"""What both kinds of nodes have: a station, somebody who does the work, links to the others."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from cosmo.live.host import Host, Timer, Worker
+from cosmo.live.items import Fate, Item
+from cosmo.live.link import Link
+from cosmo.live.station import Station
+from cosmo.node import Nodes, Site
+
+
+class Core(ABC):
+    """The part of a node that runs tasks. All calls come from one thread; none of them blocks."""
+
+    def __init__(
+        self,
+        site: Site,
+        index: int,
+        nodes: Nodes,
+        host: Host,
+        worker: Worker,
+        links: Sequence[Link],
+        latency_weight: float,
+    ) -> None:
+        """The node is the one with this index among `nodes`, which are all of its kind."""
+        self.site, self.index, self.links = site, index, links
+        self._host, self._worker = host, worker
+        floor = site.reservation_floor_bytes
+        self.station = Station(nodes, index, floor, latency_weight, self._begin)
+        self._work: dict[int, Timer] = {}  # by slot
+        self.on_end: Callable[[Item, Fate], None] | None = None
+
+    def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
+        item.started_ms = self._host.now()
+        finished = partial(self._finish, slot, item, finish_ms)
+        failed = partial(self._fail, slot, item)
+        self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
+
+    @abstractmethod
+    def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
+        """The work on a task is done; it should have been at `finish_ms`."""
+
+    @abstractmethod
+    def _fail(self, slot: int, item: Item, reason: str) -> None:
+        """The work on a task has failed."""
+
+    def _complete(self, slot: int, finish_ms: float) -> float:
+        """Let the queue move on; the time."""
+        now = self._host.now()
+        self.station.complete(slot, finish_ms if self._worker.exact else now)
+        return now
+
+    def _take_out(self, item: Item, now: float) -> None:
+        """Have a task leave the station, and end the work on it if that had begun."""
+        before = dict(self._work)  # the slot may have gone to the next task by then
+        slot = self.station.drop(item, now)
+        if slot is not None:
+            before[slot].cancel()

@@ -1,0 +1,103 @@
+"""What both kinds of servers have: limits, counters, somebody who does the work."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+
+from cosmo.errors import InputError
+from cosmo.live import wire
+from cosmo.live.config import NodeConfig
+from cosmo.live.handlers import worker_of
+from cosmo.live.limits import Buckets, fault_of
+from cosmo.live.logs import Log
+from cosmo.live.metrics import Counters
+from cosmo.live.peers import client_of
+from cosmo.live.realtime import RealHost
+from cosmo.live.sites import site_of_node
+from cosmo.node import Method
+
+Call = Callable[[Any, Any], Awaitable[Any]]  # message and context to answer
+
+# Of `limits`: what the gRPC server was told when it was made.
+_FIXED_LIMITS = ("input_bytes", "connections", "idle_s")
+
+
+class NodeServer:
+    """A node behind gRPC, before it knows which kind it is."""
+
+    kind: str  # as people are told
+
+    def __init__(
+        self, config: NodeConfig, method: Method, host: RealHost, log: Log, boot: int
+    ) -> None:
+        self.config, self.host, self.log, self.boot = config, host, log, boot
+        self.site = site_of_node(config)
+        self.counters = Counters()
+        self.draining = False
+        self._carries = method.carries  # of statuses, as long as the node runs
+        self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
+        self._loop = asyncio.get_running_loop()
+        self._incoming = 0  # calls whose input is on its way
+        self.worker = worker_of(config, host)
+
+    def _unary(self, call: Call, kind: Any, answer: Any) -> Any:
+        """The handler of a unary call, from one kind of message to another.
+
+        It begins with the headers, as one of a stream would, so that inputs that come slowly or
+        are torn are counted, have an end, and are answered; gRPC's own would wait for ever.
+        """
+
+        async def take(_: Any, context: Any) -> Any:
+            limits = self.config.limits
+            if self._incoming >= limits.calls:
+                await self._turn_away(context)
+            self._incoming += 1
+            late = False
+            try:
+                async with asyncio.timeout(limits.receive_s):
+                    given = await context.read()
+            except TimeoutError:
+                late = True
+            finally:
+                self._incoming -= 1
+            if late:
+                why = f"the input was not whole after {limits.receive_s:g} s"
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, why)
+            if given is grpc.aio.EOF:
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the message is not whole")
+            return await call(given, context)
+
+        return grpc.stream_unary_rpc_method_handler(
+            take, wire.reader(kind), answer.SerializeToString
+        )
+
+    async def _turn_away(self, context: Any) -> None:
+        self.counters.add("turned_away_total")
+        await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls")
+
+    async def _check(self, task: Any, context: Any, open_calls: int, cycles_needed: bool) -> None:
+        """Abort a call that is not to be taken: while draining, of no task, beyond the limits."""
+        if self.draining:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, f"the {self.kind} is about to stop")
+        limits = self.config.limits
+        wrong = fault_of(task, limits.input_bytes, cycles_needed)
+        if wrong:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, wrong)
+        if open_calls >= limits.calls or not self._buckets.take(client_of(context)):
+            await self._turn_away(context)
+
+    def _check_reload(self, config: NodeConfig, carries: int) -> None:
+        """InputError if this node cannot go on with that, and with statuses of that length."""
+        for name in _FIXED_LIMITS:
+            if getattr(config.limits, name) != getattr(self.config.limits, name):
+                raise InputError(f"limits.{name}: cannot change while the node runs")
+        if carries != self._carries:
+            raise InputError("method.use: statuses would have another length; restart the node")
+
+    def _take_limits(self, config: NodeConfig) -> None:
+        old = self.config.limits
+        self.config = config
+        if (old.calls_per_s, old.burst) != (config.limits.calls_per_s, config.limits.burst):
+            self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)

@@ -1,0 +1,204 @@
+"""What happens to clients when the network, the clock or other clients misbehave."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from itertools import count
+
+import grpc
+import numpy as np
+import pytest
+from benchmarks.partition import Proxy
+
+from cosmo import load, method
+from cosmo.live import wire
+from cosmo.live.client import AsyncClient
+from cosmo.live.items import Fate
+from cosmo.live.virtual import VirtualWorld
+from cosmo.workload import episode
+from live.nodes import pair, play, started, until
+from live.raw import (
+    DATA,
+    END_STREAM,
+    HEADERS,
+    PREFACE,
+    RESET,
+    Raw,
+    frame,
+    headers,
+    literal,
+    message,
+    settings,
+)
+
+LONG = 18_000.0 * 60_000.0
+SLOW = {"deadline_ms": 60_000.0, "cycles": 100.0}
+BEGIN = PREFACE + settings()
+
+
+def test_a_partition_is_noticed_bridged_and_overcome():
+    async def scene():
+        use = {"method.use": "all-offload"}
+        quick = {**use, "behaviour.silent_ms": 300.0, "behaviour.heartbeat_ms": 50.0}
+        slow_sn = {**use, "node.cycles_per_ms": 0.001}
+        async with (
+            started("sn", slow_sn) as there,
+            Proxy(there.address) as network,
+            started("en", quick, [network.address]) as here,
+            AsyncClient(here.address) as client,
+        ):
+            watching, cache = here.node.watching[0], here.node.core.caches[0]
+            await until(lambda: watching.connected, "met")
+            call = asyncio.create_task(client.submit(b"x", **SLOW))
+            await until(lambda: there.node.core.station.requests == 1, "the SN has it")
+            network.cut()
+            await until(lambda: cache.silent, "the EN has noticed")
+            answer = await call
+            assert (answer.fate, answer.where, answer.rerun) == (Fate.DONE, "local", True)
+            assert not watching.connected
+            assert (await client.submit(b"x", **SLOW)).where == "local"
+            network.heal()
+            await until(lambda: watching.connected and not cache.silent, "it is back")
+            # Work of before the cut that nobody waits for any more has been dropped there.
+            await until(lambda: there.node.core.station.requests == 0, "dropped")
+            again = asyncio.create_task(client.submit(b"x", **SLOW))
+            await until(lambda: there.node.core.station.requests == 1, "used again")
+            again.cancel()
+
+    play(scene())
+
+
+def test_half_sent_oversized_and_torn_messages_cost_nobody_else_anything():
+    task = message(wire.Task(cycles=1.0, deadline_us=10**8, input=bytes(1000)).SerializeToString())
+
+    async def status(raw, stream):
+        """gRPC's code, or the frame that ended the stream."""
+        found = await raw.until_end(stream)
+        if not found or found[-1][0] == RESET:
+            return "reset"
+        return literal(found[-1][1], "grpc-status").decode()
+
+    async def scene():
+        small = {"limits.input_bytes": 10_000}
+        async with (
+            pair(en=small, method="all-local") as (here, _, client),
+            AsyncExitStack() as all_,
+        ):
+
+            async def raw():
+                return await all_.enter_async_context(Raw(here.address))
+
+            half = await raw()  # a part of a message, and then nothing
+            await half.send(BEGIN, headers(1, wire.SUBMIT), frame(DATA, 0, 1, task[:500]))
+            torn = await raw()  # said to be whole
+            ends = frame(DATA, END_STREAM, 1, task[:500])
+            await torn.send(BEGIN, headers(1, wire.SUBMIT), ends)
+            assert await status(torn, 1) == "3"  # INVALID_ARGUMENT
+            huge = await raw()  # five bytes that promise four GB
+            await huge.send(
+                BEGIN, headers(1, wire.SUBMIT), frame(DATA, 0, 1, b"\0\xff\xff\xff\xff")
+            )
+            assert await status(huge, 1) == "8"  # RESOURCE_EXHAUSTED
+            empty = await raw()
+            await empty.send(BEGIN, headers(1, wire.SUBMIT), frame(DATA, END_STREAM, 1))
+            assert await status(empty, 1) == "3"
+            unknown = await raw()
+            await unknown.send(BEGIN, headers(1, "/cosmo.live.v1.En/Nothing"))
+            assert await status(unknown, 1) == "12"  # UNIMPLEMENTED
+            noise = await raw()
+            await noise.send(BEGIN, bytes(range(256)) * 50)
+            assert [kind async for kind, *_ in noise.frames() if kind == HEADERS] == []  # hung up
+            reset = await raw()  # changes its mind while the task is being done
+            long = message(wire.Task(cycles=LONG, deadline_us=10**8).SerializeToString())
+            await reset.send(BEGIN, headers(1, wire.SUBMIT), frame(DATA, END_STREAM, 1, long))
+            await until(lambda: here.node.under_way == 1, "the task is there")
+            await reset.send(frame(RESET, 0, 1, bytes([0, 0, 0, 8])))
+            await until(lambda: here.node.under_way == 0, "it has been given up")
+            assert here.node.core.station.requests == 0
+            assert (await client.submit(b"x", **SLOW)).fate == Fate.DONE
+            # The rest of the first, after all that.
+            await half.send(frame(DATA, END_STREAM, 1, task[500:]))
+            assert await status(half, 1) == "0"
+            assert here.node.counters.get("tasks_total", fate="DONE") == 2
+
+    play(scene())
+
+
+def test_two_hundred_slow_clients_do_not_keep_others_from_being_served():
+    head = message(wire.Task(cycles=1.0, deadline_us=10**8, input=bytes(900)).SerializeToString())
+
+    async def scene():
+        async with pair(method="all-local") as (here, _, client), AsyncExitStack() as all_:
+            slow = [await all_.enter_async_context(Raw(here.address)) for _ in range(200)]
+            for each in slow:
+                await each.send(BEGIN, headers(1, wire.SUBMIT), frame(DATA, 0, 1, head[:-1]))
+            for _ in range(20):
+                assert (await client.submit(b"x", **SLOW)).fate == Fate.DONE
+            assert here.node.under_way == 0  # what is not whole takes no place
+            await slow[0].send(frame(DATA, END_STREAM, 1, head[-1:]))
+            found = await slow[0].until_end(1)
+            assert literal(found[-1][1], "grpc-status") == b"0"
+
+    play(scene())
+
+
+def test_rejections_do_not_wait_for_what_is_under_way():
+    async def scene():
+        few = {"limits.calls": 4}
+        async with pair(en=few, method="all-local") as (here, _, client):
+            holders = [
+                asyncio.create_task(client.submit(b"x", deadline_ms=60_000.0, cycles=LONG))
+                for _ in range(4)
+            ]
+            await until(lambda: here.node.under_way == 4, "all places are taken")
+            for _ in range(40):
+                with pytest.raises(grpc.aio.AioRpcError) as error:
+                    await client.submit(bytes(20_000), **SLOW)
+                assert error.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert not any(holder.done() for holder in holders)
+            assert here.node.counters.get("turned_away_total") == 40
+            assert len(here.host._heap) < 20  # and leave nothing behind
+            for holder in holders:
+                holder.cancel()
+
+    play(scene())
+
+
+def test_tasks_that_are_accepted_succeed_as_often_under_ten_times_the_load():
+    def played(rate):
+        scenario = load("paper", ["episode.window_ms=1500", "episode.warmup_ms=0", *rate])
+        world = VirtualWorld(scenario, lambda: method("priced-books"), episode(scenario, 0, 0))
+        most = []
+        world.ens[0].on_choice = lambda seen, item: most.append(world.ens[0].under_way)
+        found = world.play()
+        taken = (found.action >= 0) & (found.action <= 1)
+        return (found.fate[taken] == Fate.DONE).mean(), taken.sum(), len(taken), max(most)
+
+    usual, _, tasks, _ = played(["workload.rate=220"])
+    loaded, taken, all_tasks, most = played(["workload.rate=2200", "access.rate_mbps=1300"])
+    assert all_tasks > 9 * tasks
+    assert taken < 0.5 * all_tasks
+    assert loaded == pytest.approx(usual, abs=0.05)
+    assert most <= 64 + 64  # no more than there is room for
+
+
+def test_wall_clocks_that_jump_change_no_decision(monkeypatch):
+    scenario = load("paper", ["episode.window_ms=300", "episode.warmup_ms=0"])
+
+    def played():
+        world = VirtualWorld(scenario, lambda: method("self-tracking"), episode(scenario, 0, 0))
+        return world.play()
+
+    before, looks, ticks = played(), [], count()
+    real = time.time
+
+    def jumping(*_):
+        looks.append(real() + 3600.0 * (-1) ** next(ticks))
+        return looks[-1]
+
+    monkeypatch.setattr(time, "time", jumping)
+    monkeypatch.setattr(time, "time_ns", lambda: int(jumping() * 1e9))
+    after = played()
+    assert np.array_equal(before.action, after.action)
+    assert np.array_equal(before.finished_ms, after.finished_ms, equal_nan=True)
+    assert time.time() != time.time()  # it does jump
