@@ -9,15 +9,7 @@ import grpc
 import numpy as np
 import pytest
 from benchmarks.partition import Proxy
-
-from cosmo import load, method
-from cosmo.live import wire
-from cosmo.live.client import AsyncClient
-from cosmo.live.items import Fate
-from cosmo.live.virtual import VirtualWorld
-from cosmo.workload import episode
-from live.nodes import pair, play, started, until
-from live.raw import (
+from benchmarks.raw_http2 import (
     DATA,
     END_STREAM,
     HEADERS,
@@ -30,6 +22,14 @@ from live.raw import (
     message,
     settings,
 )
+
+from cosmo import load, method
+from cosmo.live import wire
+from cosmo.live.client import AsyncClient
+from cosmo.live.items import Fate
+from cosmo.live.virtual import VirtualWorld
+from cosmo.workload import episode
+from live.nodes import pair, play, started, until
 
 LONG = 18_000.0 * 60_000.0
 SLOW = {"deadline_ms": 60_000.0, "cycles": 100.0}

@@ -7,6 +7,7 @@ import threading
 
 import grpc
 import pytest
+from benchmarks.raw_http2 import DATA, PREFACE, Raw, frame, headers, literal, message, settings
 
 from cosmo.errors import InputError
 from cosmo.live import serve_sn, wire
@@ -19,7 +20,6 @@ from cosmo.live.items import Fate, Item
 from cosmo.live.realtime import RealHost
 from cosmo.live.recent import Recent
 from live.nodes import config, pair, play, started, until
-from live.raw import DATA, PREFACE, Raw, frame, headers, literal, message, settings
 
 SLOW = {"deadline_ms": 60_000.0, "cycles": 100.0}
 EN0 = (("cosmo-en", "en0"),)

@@ -6,15 +6,7 @@ import struct
 
 import grpc
 import pytest
-
-from cosmo.live import wire
-from cosmo.live.items import Fate, Item
-from cosmo.live.orca import SERVICE, TRAILER, Orca
-from cosmo.live.smoothed import SmoothedLevel, SmoothedRate
-from cosmo.live.station import Station
-from cosmo.live.virtual import VirtualClock
-from live.nodes import config, play, started, until
-from live.raw import (
+from benchmarks.raw_http2 import (
     DATA,
     END_STREAM,
     HEADERS,
@@ -27,6 +19,14 @@ from live.raw import (
     message,
     settings,
 )
+
+from cosmo.live import wire
+from cosmo.live.items import Fate, Item
+from cosmo.live.orca import SERVICE, TRAILER, Orca
+from cosmo.live.smoothed import SmoothedLevel, SmoothedRate
+from cosmo.live.station import Station
+from cosmo.live.virtual import VirtualClock
+from live.nodes import config, play, started, until
 from observations import site
 
 # Numbers of fields in xds.data.orca.v3.OrcaLoadReport, as its specification has them.

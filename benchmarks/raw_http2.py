@@ -1,6 +1,7 @@
 """HTTP/2 by hand, for what no client library would send, or would hide from who uses it."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RESET, SETTINGS, PING = 0, 1, 3, 4, 6
@@ -8,24 +9,25 @@ END_STREAM, END_HEADERS, ACK = 1, 4, 1
 TRUE_BINARY = 0xFE03  # gRPC's own setting: metadata that ends in -bin need not be text
 
 
-def frame(kind, flags, stream, content=b""):
+def frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
+    """One frame."""
     head = len(content).to_bytes(3, "big") + bytes([kind, flags])
     return head + stream.to_bytes(4, "big") + content
 
 
-def settings(**values):
+def settings(**values: int) -> bytes:
     """`id_65027=1` sets what has that number."""
     pairs = [(int(name.removeprefix("id_")), value) for name, value in values.items()]
     content = b"".join(n.to_bytes(2, "big") + value.to_bytes(4, "big") for n, value in pairs)
     return frame(SETTINGS, 0, 0, content)
 
 
-def _text(text):
+def _text(text: str) -> bytes:
     assert len(text) < 127
     return bytes([len(text)]) + text.encode()
 
 
-def headers(stream, path, **metadata):
+def headers(stream: int, path: str, **metadata: str) -> bytes:
     """The headers of a gRPC call, all of them literal."""
     told = {
         ":method": "POST",
@@ -40,7 +42,7 @@ def headers(stream, path, **metadata):
     return frame(HEADERS, END_HEADERS, stream, block)
 
 
-def message(content):
+def message(content: bytes) -> bytes:
     """With the five bytes that gRPC puts before it."""
     return b"\0" + len(content).to_bytes(4, "big") + content
 
@@ -48,22 +50,23 @@ def message(content):
 class Raw:
     """A connection that says whatever it is told to."""
 
-    def __init__(self, address):
+    def __init__(self, address: str) -> None:
         self._host, _, self._port = address.rpartition(":")
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> "Raw":
         self._reader, self._writer = await asyncio.open_connection(self._host, int(self._port))
         return self
 
-    async def __aexit__(self, *_):
+    async def __aexit__(self, *_: object) -> None:
         self._writer.close()
 
-    async def send(self, *pieces):
+    async def send(self, *pieces: bytes) -> None:
+        """Frames, or anything else."""
         for piece in pieces:
             self._writer.write(piece)
         await self._writer.drain()
 
-    async def frames(self):
+    async def frames(self) -> AsyncIterator[tuple[int, int, int, bytes]]:
         """(kind, flags, stream, content) of all that comes until the other end hangs up."""
         while True:
             try:
@@ -77,8 +80,8 @@ class Raw:
                 return
             yield head[3], head[4], int.from_bytes(head[5:], "big"), content
 
-    async def until_end(self, stream):
-        """The frames of a stream until its end."""
+    async def until_end(self, stream: int) -> list[tuple[int, bytes]]:
+        """(kind, content) of the frames of a stream until its end."""
         found = []
         async for kind, flags, number, content in self.frames():
             if number == stream:
@@ -88,7 +91,7 @@ class Raw:
         return found
 
 
-def literal(block, name):
+def literal(block: bytes, name: str) -> bytes | None:
     """The value of a header that was sent as it is, not compressed; None if there is none."""
     at = block.find(name.encode())
     if at < 0:
