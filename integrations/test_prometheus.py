@@ -7,11 +7,13 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
 
 from live.nodes import pair, play
 from outsiders import from_debian, running
 
 TASKS = 5
+DASHBOARD = Path(__file__).parents[1] / "examples" / "live" / "grafana.json"
 
 
 def _free_port():
@@ -20,15 +22,28 @@ def _free_port():
         return taken.getsockname()[1]
 
 
-def _asked(port, query):
-    """{labels: value} that Prometheus has for a query; nothing while it is not up."""
+def _told(port, query):
+    """What Prometheus says to a query; None while it is not up, and if it cannot evaluate it."""
     text = urllib.parse.urlencode({"query": query})
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?{text}") as page:
-            found = json.load(page)["data"]["result"]
+            return json.load(page)["data"]["result"]
     except (urllib.error.URLError, ConnectionError):
-        return {}
+        return None
+
+
+def _asked(port, query):
+    """{node: value} of a query."""
+    found = _told(port, query) or []
     return {each["metric"]["node"]: float(each["value"][1]) for each in found}
+
+
+def _dashboard():
+    """Queries of the dashboard, with the words of Grafana filled in."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    assert len(queries) > 20
+    return [each.replace("$__rate_interval", "5s").replace("$node", ".*") for each in queries]
 
 
 def test_prometheus_scrapes_both_nodes(tmp_path):
@@ -54,6 +69,8 @@ def test_prometheus_scrapes_both_nodes(tmp_path):
                 )
                 silent = await asyncio.to_thread(_asked, port, "cosmo_sn_silent")
                 assert silent == {"en0": 0.0}
+                for query in _dashboard():
+                    assert await asyncio.to_thread(_told, port, query) is not None, query
             for serving in (here, there):
                 checked = await asyncio.to_thread(
                     subprocess.run,
