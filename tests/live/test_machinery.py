@@ -69,7 +69,7 @@ def test_what_nobody_asks_for_is_not_kept_for_ever():
 def test_a_worker_that_dies_unnoticed_costs_its_next_task_and_no_more():
     async def scene():
         host, ends = RealHost(asyncio.get_running_loop()), []
-        worker = Processes("live.work:upper", 1, host)
+        worker = Processes("live.work:upper", 1, host, 10)
         [process] = worker._all
         await until(lambda: process.ready, "it is ready")
         os.kill(process.process.pid, signal.SIGKILL)
@@ -80,6 +80,9 @@ def test_a_worker_that_dies_unnoticed_costs_its_next_task_and_no_more():
             count = len(ends) + 1
             await until(lambda count=count: len(ends) == count, "there is an end")
         assert ends == ["the worker process has died", b"B"]
+        worker.run(Item(0, 0.0, 60_000.0, 1.0, 1.0, input=b"c" * 11), 0.0, ends.append, ends.append)
+        await until(lambda: len(ends) == 3, "there is an end")
+        assert ends[2] == "the output has 11 bytes, must have at most 10"
         worker.close()
         host.close()
 
@@ -89,7 +92,7 @@ def test_a_worker_that_dies_unnoticed_costs_its_next_task_and_no_more():
 def test_what_a_command_has_started_ends_with_it(tmp_path):
     async def scene():
         host, pid = RealHost(asyncio.get_running_loop()), tmp_path / "pid"
-        worker = Commands(f"sh -c 'sleep 600 & echo $! > {pid}; wait'", host)
+        worker = Commands(f"sh -c 'sleep 600 & echo $! > {pid}; wait'", host, 10)
         item = Item(0, 0.0, 60_000.0, 1.0, 1.0)
         timer = worker.run(item, 0.0, lambda output: None, lambda reason: None)
         await until(lambda: pid.exists() and pid.read_text().strip(), "its child is there")
@@ -136,10 +139,23 @@ def test_nonsense_of_an_sn_costs_a_task_and_not_the_watch(monkeypatch):
     async def scene():
         async with pair(method="all-offload") as (here, there, client):
             watching = here.node.watching[0]
-            monkeypatch.setattr(here.node.core, "restarted", lambda *_: 1 // 0)
+            tries = []
+
+            def restarted(*_):
+                tries.append("answered")
+                raise ZeroDivisionError
+
+            def dial(real=watching._dial):
+                tries.append("dialled")
+                if tries.count("dialled") == 2:
+                    raise InputError("tls.key = 'gone': cannot be read")
+                real()
+
+            monkeypatch.setattr(here.node.core, "restarted", restarted)
+            monkeypatch.setattr(watching, "_dial", dial)
             serve_sn._end(there.node._states[0].out)
-            await until(lambda: not watching.connected, "the stream has ended")
-            await asyncio.sleep(0.1)  # some attempts fail
+            await until(lambda: tries.count("answered") == 2, "some attempts have failed")
+            assert tries == ["dialled", "answered", "dialled", "dialled", "answered"]
             monkeypatch.undo()
             await until(lambda: not here.node.core.caches[0].silent, "they have met again")
             for answer, fate in ((b"\xff\xff", Fate.FAILED), (b"\x10\x4d", Fate.FAILED)):

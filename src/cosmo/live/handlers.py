@@ -86,8 +86,10 @@ class Processes:
 
     exact = False
 
-    def __init__(self, target: str, slots: int, host: Host) -> None:
+    def __init__(self, target: str, slots: int, host: Host, most_bytes: int) -> None:
+        """Outputs of more than `most_bytes` are failures: no message could carry them."""
         function_of(target)  # what cannot be imported is refused at once
+        self._most = most_bytes
         self._target, self._host, self._loop = target, host, asyncio.get_running_loop()
         self._idle = [_Process(target, self._loop) for _ in range(slots)]
         self._all = list(self._idle)
@@ -102,7 +104,7 @@ class Processes:
         def told(good: bool, output: bytes) -> None:
             self._idle.append(process)
             if good:
-                finished(output)
+                _ended(output, self._most, finished, failed)
             else:
                 failed(output.decode(errors="replace"))
 
@@ -133,8 +135,9 @@ class Commands:
 
     exact = False
 
-    def __init__(self, command: str, host: Host) -> None:
-        self._command, self._host = shlex.split(command), host
+    def __init__(self, command: str, host: Host, most_bytes: int) -> None:
+        """Outputs of more than `most_bytes` are failures: no message could carry them."""
+        self._command, self._host, self._most = shlex.split(command), host, most_bytes
         self._running: set[asyncio.Task[None]] = set()
 
     def run(self, item: Item, finish_ms: float, finished: Finished, failed: Failed) -> Timer:
@@ -159,7 +162,7 @@ class Commands:
             failed(f"the command cannot be started ({getattr(error, 'strerror', '') or error})")
             return
         if process.returncode == 0:
-            finished(output)
+            _ended(output, self._most, finished, failed)
         else:
             failed(f"the command ended with {process.returncode}")
 
@@ -180,11 +183,19 @@ class Commands:
             task.cancel()
 
 
+def _ended(output: bytes, most_bytes: int, finished: Finished, failed: Failed) -> None:
+    if len(output) > most_bytes:
+        failed(f"the output has {len(output)} bytes, must have at most {most_bytes}")
+    else:
+        finished(output)
+
+
 def worker_of(config: NodeConfig, host: Host) -> Worker:
     """The handler that a configuration asks for."""
     handler = config.handler
     if handler.kind == "python":
-        return Processes(handler.target, config.node.slots, host)
+        slots = config.node.slots
+        return Processes(handler.target, slots, host, config.limits.input_bytes)
     if handler.kind == "command":
-        return Commands(handler.target, host)
+        return Commands(handler.target, host, config.limits.input_bytes)
     return Emulated(host)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
+from cosmo.errors import InputError
 from cosmo.live import wire
 from cosmo.live.peers import channel_of
 
@@ -82,8 +83,18 @@ class Watching:
             self._lost(why)
             self._hang_up(_GRACE_S)
             await asyncio.sleep(pause_s)
-            self._dial()
             pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
+            while not self._dialled():
+                await asyncio.sleep(_LONGEST_PAUSE_S)
+
+    def _dialled(self) -> bool:
+        """Dial again; False if that cannot be now, as while certificates are replaced."""
+        try:
+            self._dial()
+        except InputError as error:
+            self._server.log.warning("sn not dialled", sn=self.peer.name, why=str(error))
+            return False
+        return True
 
     def _lost(self, why: str) -> None:
         was, self.connected = self.connected, False
