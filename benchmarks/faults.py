@@ -14,8 +14,8 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,7 +26,7 @@ from cosmo.live import wire
 from cosmo.live.client import AsyncClient
 from cosmo.live.config import NodeConfig, changed_config, load_config
 from cosmo.live.items import Fate
-from cosmo.live.processes import Running, nodes
+from cosmo.live.processes import Running
 from measured import sized
 from partition import Proxy
 from raw_http2 import DATA, PREFACE, Raw, frame, headers, message, settings
@@ -45,6 +45,25 @@ USUAL: dict[str, object] = {
 def config(role: str, **fields: object) -> NodeConfig:
     """A daemon's, of one machine."""
     return changed_config(load_config(role), {**USUAL, **fields})
+
+
+def begun_en(folder: Path, method: str, sn: str) -> Running:
+    """An EN that has met the SN at an address."""
+    peer = {**load_config("en").peers[0].model_dump(), "address": sn}
+    found = Running(config("en", **{"method.use": method, "peers": [peer]}), folder, FIFO)
+    found.wait_for("sn connected")
+    return found
+
+
+@contextmanager
+def pair(method: str) -> Iterator[tuple[Running, Running]]:
+    """An EN and its SN, which have met."""
+    with TemporaryDirectory() as name, ExitStack() as all_:
+        sn = Running(config("sn", **{"method.use": method}), Path(name), FIFO)
+        all_.callback(sn.end)
+        en = begun_en(Path(name), method, sn.address)
+        all_.callback(en.end)
+        yield en, sn
 
 
 def p99(samples: list[float]) -> float:
@@ -161,13 +180,9 @@ async def partition() -> None:
 
 
 async def _cut_and_heal(network: Proxy, folder: Path) -> None:
-    base = load_config("en").peers[0].model_dump()
-    fields = {"method.use": "all-offload", "peers": [{**base, "address": network.address}]}
-    en = Running(config("en", **fields), folder, FIFO)
+    en = await asyncio.to_thread(begun_en, folder, "all-offload", network.address)
     try:
-        address = await asyncio.to_thread(lambda: en.address)
-        await asyncio.to_thread(en.wait_for, "sn connected")
-        async with AsyncClient(address) as client:
+        async with AsyncClient(en.address) as client:
             load = Load(client, 50.0)
             running = asyncio.create_task(load.run(CUT_S + 4.0))
             await since(0.0, lambda: any(where == "sn0" for _, where in load.when))
@@ -219,13 +234,11 @@ def main() -> None:
     """Measure and print."""
     if FIFO:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
-    books = {"method.use": "priced-books"}
-    with nodes([config("en", **books)], [config("sn", **books)], FIFO) as ([en], _):
+    with pair("priced-books") as (en, _):
         asyncio.run(overload(en))
         asyncio.run(slow_clients(en))
     asyncio.run(partition())
-    away = {"method.use": "all-offload"}
-    with nodes([config("en", **away)], [config("sn", **away)], FIFO) as ([en], [sn]):
+    with pair("all-offload") as (en, sn):
         asyncio.run(kill(en, sn))
 
 

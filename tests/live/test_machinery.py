@@ -99,6 +99,7 @@ def test_what_a_command_has_started_ends_with_it(tmp_path):
         child = int(pid.read_text())
         timer.cancel()
         await until(lambda: not _alive(child), "the child has ended")
+        await until(lambda: not worker._running, "and so has the command")
         host.close()
 
     play(scene())
@@ -154,8 +155,8 @@ def test_nonsense_of_an_sn_costs_a_task_and_not_the_watch(monkeypatch):
             monkeypatch.setattr(here.node.core, "restarted", restarted)
             monkeypatch.setattr(watching, "_dial", dial)
             serve_sn._end(there.node._states[0].out)
-            await until(lambda: tries.count("answered") == 2, "some attempts have failed")
-            assert tries == ["dialled", "answered", "dialled", "dialled", "answered"]
+            await until(lambda: tries.count("answered") >= 2, "some attempts have failed")
+            assert tries.count("dialled") >= 3  # one of them in vain
             monkeypatch.undo()
             await until(lambda: not here.node.core.caches[0].silent, "they have met again")
             for answer, fate in ((b"\xff\xff", Fate.FAILED), (b"\x10\x4d", Fate.FAILED)):
@@ -165,6 +166,22 @@ def test_nonsense_of_an_sn_costs_a_task_and_not_the_watch(monkeypatch):
 
                 monkeypatch.setattr(watching, "execute", nonsense)
                 assert (await client.submit(b"x", **SLOW)).fate == fate
+            assert here.node.core.under_way == 0
+
+    play(scene())
+
+
+def test_a_call_whose_channel_is_closed_is_lost_and_done_again():
+    async def scene():
+        slow = {"node.cycles_per_ms": 0.001}
+        async with pair(method="all-offload", sn=slow) as (here, there, client):
+            call = asyncio.create_task(client.submit(b"x", **SLOW))
+            await until(lambda: there.node.core.station.requests == 1, "the SN has it")
+            watching = here.node.watching[0]
+            await watching._channel.close()
+            answer = await call
+            await until(lambda: watching.connected, "the EN has dialled again")
+            assert (answer.fate, answer.where, answer.rerun) == (Fate.DONE, "local", True)
             assert here.node.core.under_way == 0
 
     play(scene())

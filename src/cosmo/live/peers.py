@@ -63,7 +63,9 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials | None:
 
 def channel_of(config: NodeConfig, address: str, name: str) -> grpc.aio.Channel:
     """To an SN, whose certificate must bear its name."""
-    options: list[tuple[str, Any]] = [*CHANNEL_OPTIONS, *sizes(config.limits.input_bytes)]
+    patience_ms = max(int(config.behaviour.silent_ms), 100)  # the last of a name counts
+    alive = [("grpc.keepalive_time_ms", patience_ms), ("grpc.keepalive_timeout_ms", patience_ms)]
+    options: list[tuple[str, Any]] = [*CHANNEL_OPTIONS, *alive, *sizes(config.limits.input_bytes)]
     if not config.tls.certificate:
         return grpc.aio.insecure_channel(address, options)
     key, certificate, authority = _files(config.tls)

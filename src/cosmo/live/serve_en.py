@@ -258,6 +258,9 @@ class EnServer(NodeServer):
             self._missed(item, error)
             return
         except asyncio.CancelledError:
+            own = asyncio.current_task()
+            if own is None or not own.cancelling():  # nobody has recalled it: its channel is closed
+                core.lost(item)
             return
         except Exception as error:  # whatever the SN has sent, it is no Result
             core.failed(item, Fate.FAILED, f"the SN's answer cannot be read ({error})"[:200])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
 _SMOOTHING = 0.1  # of round trips
 _QUEUE = 256
-_GRACE_S = 5.0  # for calls of an SN that drains
+_GRACE_S = 60.0  # for calls of an SN that drains; each has a limit of its own
 
 
 class Watching:
@@ -121,8 +121,10 @@ class Watching:
             return f"{error.code().name}: {error.details()}"
         except asyncio.CancelledError:
             own = asyncio.current_task()
-            if not self._silent or (own is not None and own.cancelling()):
-                raise
+            if own is not None and own.cancelling():
+                raise  # it is this watch that is to end, not only its stream
+            if not self._silent:
+                return "the channel was closed"
             return f"silent for {self._server.config.behaviour.silent_ms:g} ms"
         finally:
             for each in beside:
