@@ -6,19 +6,7 @@ import struct
 
 import grpc
 import pytest
-from benchmarks.raw_http2 import (
-    DATA,
-    END_STREAM,
-    HEADERS,
-    PREFACE,
-    TRUE_BINARY,
-    Raw,
-    frame,
-    headers,
-    literal,
-    message,
-    settings,
-)
+from benchmarks import raw_http2 as raw
 
 from cosmo.live import wire
 from cosmo.live.items import Fate, Item
@@ -110,15 +98,15 @@ def test_reports_come_on_answers_and_over_a_stream_until_the_sn_drains():
     async def scene():
         async with started("sn", {"orca": True, "method.use": "all-offload"}) as there:
             task = wire.Task(id=1, cycles=27_000.0 * 5.0, deadline_us=10**8).SerializeToString()
-            async with Raw(there.address) as raw:  # gRPC's own clients keep trailers of ORCA back
-                await raw.send(
-                    *(PREFACE, settings(**{f"id_{TRUE_BINARY}": 1})),
-                    headers(1, wire.EXECUTE, cosmo_en="en0"),
-                    frame(DATA, END_STREAM, 1, message(task)),
+            async with raw.Raw(there.address) as line:
+                await line.send(
+                    *(raw.PREFACE, raw.settings(**{f"id_{raw.TRUE_BINARY}": 1})),
+                    raw.headers(1, wire.EXECUTE, cosmo_en="en0"),
+                    raw.frame(raw.DATA, raw.END_STREAM, 1, raw.message(task)),
                 )
-                kind, block = (await raw.until_end(1))[-1]
-                value = literal(block, TRAILER)
-                assert (kind, value[0]) == (HEADERS, 0)  # bytes as they are
+                kind, block = (await line.until_end(1))[-1]
+                value = raw.literal(block, TRAILER)
+                assert (kind, value[0]) == (raw.HEADERS, 0)  # bytes as they are
                 plain, named = report_of(value[1:])
                 assert plain[RATE] > 0.0
                 assert plain[APPLICATION] > 0.0
