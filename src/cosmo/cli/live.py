@@ -1,7 +1,6 @@
 """`cosmo live`: simulator against real nodes, files for daemons, and what daemons are doing."""
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,89 +8,16 @@ import typer
 from rich.box import SIMPLE
 from rich.table import Table
 
-from cosmo.cli.console import notes, number, prepare_engine, print_json, show
-from cosmo.cli.options import (
-    ArrivalsOption,
-    JsonOption,
-    RateOption,
-    ScenarioOption,
-    SeedOption,
-    SetOption,
-    check_run,
-    chosen_scenario,
-)
+from cosmo.cli.console import notes, show
+from cosmo.cli.live_run import run
+from cosmo.cli.options import ScenarioOption, SetOption, chosen_scenario
 from cosmo.errors import InputError
 from cosmo.files import made_folder, whole_file
 
 app = typer.Typer(help="Real nodes: compare with the simulator, configure, watch.")
 
 
-@app.command()
-def run(
-    methods: Annotated[
-        list[str], typer.Option("--method", "-m", help="A method's name. Repeatable.")
-    ],
-    scenario_name: ScenarioOption = "paper",
-    arrivals: ArrivalsOption = None,
-    rate: RateOption = None,
-    settings: SetOption = None,
-    seed: SeedOption = 0,
-    episodes: Annotated[int, typer.Option(help="How many episodes of each method.")] = 1,
-    scale: Annotated[float, typer.Option(help="How many times slower than real time.")] = 5.0,
-    fifo: Annotated[
-        int, typer.Option(help="Real-time priority of the daemons (chrt -f); 0: none.")
-    ] = 0,
-    as_json: JsonOption = False,
-) -> None:
-    """Play episodes in the simulator and on daemons of this machine, side by side."""
-    scenario = chosen_scenario(scenario_name, settings, arrivals, rate, None)
-    check_run(seed, episodes)
-    if not 0.1 <= scale <= 1000.0:
-        raise InputError(f"--scale = {scale:g}: must be from 0.1 to 1000")
-    if not 0 <= fifo <= 50:
-        raise InputError(f"--fifo = {fifo}: must be from 0 to 50")
-    if scenario.fading.factors != (1.0, 1.0) or any(scenario.background.rates):
-        raise InputError(
-            f"scenario = {scenario.name!r}: has links that fade or background load, which daemons"
-            " cannot emulate"
-        )
-    from cosmo.live.testbed import MOST_LATE_MS, compared
-
-    prepare_engine(scenario)
-    prefix = ("chrt", "-f", str(fifo)) if fifo else ()
-    found = compared(
-        scenario, methods, range(episodes), scale, seed, prefix, lambda line: notes.print(line)
-    )
-    if as_json:
-        print_json([{**asdict(each), "valid": each.valid} for each in found])
-        return
-    title = f"{scenario.name}, {scenario.workload.arrivals}, {scenario.workload.rate:g} tasks/s"
-    title += f", {scale:g} times slower: share of tasks in time"
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE)
-    table.add_column("method", overflow="fold")
-    for name in ("sim", "live", "live - sim", "same", "late ms"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for spec in methods:
-        own = [each for each in found if each.method == spec]
-        mean = {
-            name: sum(getattr(each, name) for each in own) / len(own)
-            for name in ("simulated", "live", "same")
-        }
-        valid = all(each.valid for each in own)
-        table.add_row(
-            spec,
-            number(mean["simulated"]),
-            number(mean["live"]),
-            f"{mean['live'] - mean['simulated']:+.3f}" if valid else "no verdict",
-            number(mean["same"]),
-            number(max(each.timer_p99_ms for each in own), 2),
-        )
-    show(table)
-    if not all(each.valid for each in found):
-        notes.print(
-            f"no verdict where timers were late by more than {MOST_LATE_MS:g} ms (p99, `late ms`)"
-            " or calls failed: slow down (--scale) or ask for priority (--fifo)"
-        )
+app.command("run")(run)
 
 
 @app.command()

@@ -95,6 +95,7 @@ class LinkGroup(_Group):
     packet_bytes: Positive
     result_bytes: Positive
     emulate: bool  # hold messages back for as long as such a link would: for a test bed
+    emulate_rate: bool  # false: only for the delay of its hops, as the network itself is slow
 
 
 class Behaviour(_Group):

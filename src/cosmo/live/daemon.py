@@ -10,6 +10,7 @@ from pathlib import Path
 from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig, load_config
 from cosmo.live.logs import Log
+from cosmo.live.realtime import new_loop
 from cosmo.live.serving import Serving
 from cosmo.policy.registry import method
 
@@ -23,13 +24,7 @@ def serve(role: str, source: Path, settings: Iterable[str] = ()) -> None:
     settings = tuple(settings)
     config = _checked(role, source, settings)
     method(config.method.use)  # what cannot be made is refused before anything listens
-    try:
-        import uvloop
-
-        new_loop: Callable[[], asyncio.AbstractEventLoop] | None = uvloop.new_event_loop
-    except ImportError:
-        new_loop = None
-    with asyncio.Runner(loop_factory=new_loop) as runner:
+    with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(_run(config, lambda: _checked(role, source, settings)))
 
 
@@ -73,8 +68,9 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
         log.info("draining", under_way=serving.node.under_way)
         await serving.drain()
     finally:
+        facts = serving.facts()
         await serving.stop()
-        log.info("stopped")
+        log.info("stopped", **facts)
 
 
 def reload(serving: Serving, read_again: Callable[[], NodeConfig]) -> None:

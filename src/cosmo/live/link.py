@@ -21,10 +21,12 @@ class Link:
         history_ms: float = 500.0,
         factor: Factor | None = None,
         period_ms: float = 0.0,
+        carried: bool = False,
     ) -> None:
         """Between an EN and the SN in that column of its reach, from the EN (`up`) or to it.
 
-        `factor` says how the rate changes, in steps of `period_ms`; constant without.
+        `factor` says how the rate changes, in steps of `period_ms`; constant without. Of a link
+        that is `carried` by a network as slow as itself, only the delay of its hops is left to add.
         """
         place = en, column
         mbps = links.up_mbps[place] if up else links.down_mbps[place]
@@ -32,6 +34,7 @@ class Link:
         self._hops, self._hop_ms = int(links.hops[place]), float(links.hop_delay_ms[place])
         self._packet = links.packet_bytes
         self._history, self._factor, self._period = history_ms, factor, period_ms
+        self._carried = carried
         self._free = 0.0
 
     def _rate(self, time: float) -> float:
@@ -43,10 +46,17 @@ class Link:
 
     def send(self, size: float, now: float) -> float:
         """A message of so many bytes joins the FIFO; when its last bit is at the other end."""
+        if self._carried:
+            return now + self.hops_ms(size)
         start = max(now, self._free)
         rate = self._rate(start)
         self._free = start + size / rate
         return self._arrival(size, start, rate)
+
+    def hops_ms(self, size: float) -> float:
+        """How much later than it has left a message is there: the delay of hops (R13)."""
+        last_packet_ms = min(size, self._packet) / self._nominal
+        return self._hops * self._hop_ms + (self._hops - 1) * last_packet_ms
 
     def idle_arrival(self, size: float, now: float) -> float:
         """When a message would be there if the link held nothing else."""

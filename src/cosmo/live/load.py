@@ -5,22 +5,39 @@ import gc
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
+from typing import Any
 
 import grpc
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.live.cell import arrivals_at_ens
 from cosmo.live.client import AsyncClient
 from cosmo.live.host import EN_DECISION
-from cosmo.live.items import Fate
 from cosmo.live.realtime import RealHost
-from cosmo.scenario import Scenario
-from cosmo.workload import Tasks
 
 _LEAD_MS = 50.0  # before the first task
+_SWITCH_S = 5e-4  # gRPC's own thread must not wait for long
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Tasks by columns, in the order of their generation."""
+
+    time_ms: Floats  # of generation
+    reached_ms: Floats  # when each is at its EN with its whole input (R6); NaN: never
+    residual_ms: Floats  # until its UE leaves, from then on
+    en: NDArray[np.int64]
+    input_bytes: Floats
+    cycles: Floats
+    deadline_ms: Floats
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """All of them by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass
@@ -29,24 +46,21 @@ class Replayed:
 
     fate: NDArray[np.int8]  # codes of `Fate`; 0: no answer, or never at its EN
     where: list[str]
-    delay_ms: NDArray[np.float64]  # on the generator's clock
+    delay_ms: Floats  # on the generator's clock
     errors: dict[str, int] = field(default_factory=dict)  # calls that failed as calls, by code
     late_p99_ms: float = 0.0  # of the generator's own timers, in real ms
     late_most_ms: float = 0.0
 
 
-async def replayed(
-    scenario: Scenario, tasks: Tasks, addresses: Sequence[str], scale: float
-) -> Replayed:
+async def replayed(load: Load, addresses: Sequence[str], scale: float) -> Replayed:
     """Send every task when it reaches its EN (R6), with what has gone of its deadline by then."""
     loop = asyncio.get_running_loop()
-    reached = arrivals_at_ens(scenario, tasks)
-    count = len(tasks)
+    count = len(load.time_ms)
     found = Replayed(np.zeros(count, np.int8), [""] * count, np.full(count, np.nan))
     clients = [AsyncClient(address, scale=scale) for address in addresses]
-    content = bytes(int(tasks.input_bytes.max(initial=1.0)) + 1)
+    content = bytes(int(load.input_bytes.max(initial=1.0)) + 1)
     switch_s = sys.getswitchinterval()
-    sys.setswitchinterval(5e-4)
+    sys.setswitchinterval(_SWITCH_S)
     gc.collect()
     gc.freeze()  # a full collection over a laboratory's objects takes longer than tasks can bear
     host = RealHost(loop, scale)
@@ -54,14 +68,14 @@ async def replayed(
 
     async def send(task: int) -> None:
         now = host.now()
-        elapsed_ms = now - _LEAD_MS - float(tasks.time_ms[task])
+        elapsed_ms = now - _LEAD_MS - float(load.time_ms[task])
         try:
-            answer = await clients[int(tasks.en[task])].submit(
-                content[: int(tasks.input_bytes[task])],
-                deadline_ms=float(tasks.deadline_ms[task]),
-                cycles=float(tasks.cycles[task]),
+            answer = await clients[int(load.en[task])].submit(
+                content[: int(load.input_bytes[task])],
+                deadline_ms=float(load.deadline_ms[task]),
+                cycles=float(load.cycles[task]),
                 elapsed_ms=elapsed_ms,
-                residual_ms=float(reached.residual_ms[task]),
+                residual_ms=float(load.residual_ms[task]),
             )
         except grpc.aio.AioRpcError as error:
             code = error.code().name
@@ -76,15 +90,15 @@ async def replayed(
         running.add(call)
         call.add_done_callback(running.discard)
 
-    known = np.flatnonzero(~np.isnan(reached.time_ms))
-    order = known[np.argsort(reached.time_ms[known], kind="stable")].tolist()
+    known = np.flatnonzero(~np.isnan(load.reached_ms))
+    order = known[np.argsort(load.reached_ms[known], kind="stable")].tolist()
 
     def arm(place: int) -> None:
         """The next task leaves so early that it is at its EN in time; the way is part of R6's."""
         if place < len(order):
             task = order[place]
-            way_ms = clients[int(tasks.en[task])].one_way_ms / scale
-            due = float(reached.time_ms[task]) + _LEAD_MS - way_ms
+            way_ms = clients[int(load.en[task])].one_way_ms / scale
+            due = float(load.reached_ms[task]) + _LEAD_MS - way_ms
             host.at(due, EN_DECISION, partial(fire, place))
 
     def fire(place: int) -> None:
@@ -92,7 +106,7 @@ async def replayed(
         arm(place + 1)
 
     arm(0)
-    last = float(np.nanmax(reached.time_ms)) if len(known) else 0.0
+    last = float(np.nanmax(load.reached_ms)) if len(known) else 0.0
     until = time.monotonic() + (last + _LEAD_MS) * scale / 1000.0
     while time.monotonic() < until or running:
         await asyncio.sleep(0.05)
@@ -104,9 +118,3 @@ async def replayed(
     for client in clients:
         await client.close()
     return found
-
-
-def success(found: Replayed, tasks: Tasks, warmup_ms: float) -> float:
-    """Share of the measured tasks (R17) that were done in time."""
-    measured = tasks.time_ms >= warmup_ms
-    return float((found.fate[measured] == Fate.DONE).mean()) if measured.any() else float("nan")

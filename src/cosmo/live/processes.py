@@ -62,10 +62,14 @@ class Running:
         return found[count - 1]
 
     @property
-    def address(self) -> str:
+    def port(self) -> int:
         """Where it listens."""
-        host = self.config.listen.rpartition(":")[0]
-        return f"{host}:{self.wait_for('serving')['port']}"
+        return int(self.wait_for("serving")["port"])
+
+    @property
+    def address(self) -> str:
+        """The same, with its host."""
+        return f"{self.config.listen.rpartition(':')[0]}:{self.port}"
 
     def end(self, patience_s: float = 10.0) -> int:
         """Have it stop; killed if it takes too long. Its exit code."""
@@ -78,28 +82,51 @@ class Running:
         return self.process.wait()
 
 
+class Loopback:
+    """Where daemons stand: all on loopback of this machine, on ports that are free."""
+
+    def command(self, name: str) -> tuple[str, ...]:
+        """What goes before the command of a daemon, as in `chrt -f 10`."""
+        return ()
+
+    def listen(self, name: str) -> str:
+        """The address that a daemon listens on; port 0 is any."""
+        return "127.0.0.1:0"
+
+    def address(self, caller: str, name: str, port: int) -> str:
+        """Where a caller finds a daemon that listens on a port."""
+        return f"127.0.0.1:{port}"
+
+
 @contextmanager
 def nodes(
-    ens: list[NodeConfig], sns: list[NodeConfig], prefix: tuple[str, ...] = ()
+    ens: list[NodeConfig], sns: list[NodeConfig], ground: Loopback | None = None
 ) -> Iterator[tuple[list[Running], list[Running]]]:
     """Daemons that listen where there is room; all have met when this begins, and end with it."""
     started: list[Running] = []
+    ground = ground or Loopback()
+
+    def start(config: NodeConfig, fields: dict[str, object]) -> None:
+        told = changed_config(config, {"listen": ground.listen(config.name), **fields})
+        started.append(Running(told, folder, ground.command(config.name)))
+
     with tempfile.TemporaryDirectory(prefix="cosmo-live-") as name:
         folder = Path(name)
         try:
             for config in sns:
-                free = changed_config(config, {"listen": "127.0.0.1:0"})
-                started.append(Running(free, folder, prefix))
-            here = [each.address for each in started]
+                start(config, {})
+            ports = {each.config.name: each.port for each in started}
             for config in ens:
                 peers = [
-                    {**peer.model_dump(), "address": address}
-                    for peer, address in zip(config.peers, here, strict=True)
+                    {
+                        **peer.model_dump(),
+                        "address": ground.address(config.name, peer.name, ports[peer.name]),
+                    }
+                    for peer in config.peers
                 ]
-                fields: dict[str, object] = {"listen": "127.0.0.1:0", "peers": peers}
-                started.append(Running(changed_config(config, fields), folder, prefix))
+                start(config, {"peers": peers})
             for each in started[len(sns) :]:
-                each.wait_for("sn connected", len(sns))
+                each.wait_for("sn connected", len(each.config.peers))
             yield started[len(sns) :], started[: len(sns)]
         finally:
             for each in reversed(started):

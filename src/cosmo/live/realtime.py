@@ -11,6 +11,7 @@ import heapq
 import os
 import sys
 import time
+from collections.abc import Callable
 
 from cosmo.live.host import Call
 from cosmo.live.window import Window
@@ -19,6 +20,16 @@ _MONOTONIC = 1
 _NONBLOCKING_CLOEXEC = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 _ABSOLUTE = 1
 _FEW = 256  # timers that were cancelled and need not be cleared away yet
+
+
+def new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes the event loop of a node: uvloop's where there is one, else Python's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    made: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return made
 
 
 class _Spec(ctypes.Structure):

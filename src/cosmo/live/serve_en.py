@@ -229,9 +229,16 @@ class EnServer(NodeServer):
         call.books_ms = arrival_ms - call.sent_ms
         send = partial(self._send, sn, item)
         if self.config.links.emulate:  # the real way is part of the emulated one
-            self.host.at(arrival_ms - self.lead.ms, DELIVERY, send)
+            due = self._due(sn, item.input_bytes, arrival_ms)
+            self.host.at(due - self.lead.ms, DELIVERY, send)
         else:
             send()
+
+    def _due(self, sn: int, size: float, arrival_ms: float) -> float:
+        """When an emulated link has a message leave, so that it is there when books say."""
+        if self.config.links.emulate_rate:
+            return arrival_ms
+        return self.host.now() + self.core.links[sn].hops_ms(size)
 
     def _send(self, sn: int, item: Item) -> None:
         if not item.ended and not item.rerun:  # an emulated link may have held it for that long
@@ -313,7 +320,8 @@ class EnServer(NodeServer):
         """Over the SN's Watch stream."""
         send = partial(self.watching[sn].send, wire.FromEn(ack=wire.Ack(sequence=sequence)))
         if self.config.links.emulate:
-            self.host.at(arrival_ms - self.watching[sn].transit_ms, DELIVERY, send)
+            due = self._due(sn, self.core.rules.ack_bytes, arrival_ms)
+            self.host.at(due - self.watching[sn].transit_ms, DELIVERY, send)
         else:
             send()
 

@@ -80,7 +80,10 @@ class SnServer(NodeServer):
             host,
             self.worker,
             self,
-            [Link(self.site.links, en, 0, up=False) for en in range(len(config.peers))],
+            [
+                Link(self.site.links, en, 0, up=False, carried=not config.links.emulate_rate)
+                for en in range(len(config.peers))
+            ],
             _rules(config),
         )
         for en in range(len(config.peers)):

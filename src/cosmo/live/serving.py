@@ -68,6 +68,18 @@ class Serving:
         except RuntimeError:
             raise InputError(f"listen = {address!r}: cannot be listened on") from None
 
+    def facts(self) -> dict[str, float]:
+        """How it went: how late timers were and how long decisions took in ms, what was sent."""
+        core, late = self.node.core, self.host.lateness_ms
+        found = {"timer_p99_ms": late.quantile(0.99), "timer_most_ms": late.most}
+        if isinstance(self.node, EnServer):
+            chooser = core.chooser
+            found |= {"decision_p99_ms": chooser.decision_ms.quantile(0.99)}
+            found |= {"faults": chooser.faults, "guard_ms": core.guard_ms()}
+        else:
+            found |= {"updates": core.updates, "updates_suppressed": core.suppressed}
+        return {name: round(value, 3) for name, value in found.items() if value == value}
+
     async def start(self) -> None:
         """Listen, and meet the others."""
         await self.admin.begin()

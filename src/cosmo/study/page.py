@@ -12,7 +12,7 @@ from cosmo.study.page_data import empty_data, page_data
 from cosmo.study.store import Study
 
 # In this order they are one script.
-_SCRIPTS = ("base.js", "compare.js", "cost.js", "training.js", "viewer.js", "main.js")
+_SCRIPTS = ("base.js", "compare.js", "cost.js", "training.js", "live.js", "viewer.js", "main.js")
 # What all recordings of one workload have in common.
 _WORKLOAD = ("task", "time", "en", "bytes", "cycles", "deadline")
 
@@ -36,6 +36,11 @@ def write_episodes(recordings: list[dict[str, Any]], title: str, path: Path) -> 
     """Write a page that has nothing but the viewer of recorded episodes."""
     about = [("p", "Recorded episodes; the page was made by cosmo view.")]
     _write(path, title, "", "", empty_data("", about), recordings)
+
+
+def write_findings(title: str, sentence: str, data: dict[str, Any], path: Path) -> None:
+    """Write a page of other results than a study's; `data` goes on top of `empty_data`."""
+    _write(path, title, sentence, "", empty_data("", []) | data, [])
 
 
 def _write(

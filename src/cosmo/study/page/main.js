@@ -45,6 +45,7 @@
 
   const charts = () => {
     if (compared) { load(); pareto(); training(); lightOnHover("chart-load", load); lightOnHover("chart-pareto", pareto); }
+    live();
     viewer();
     fillTables();
   };
