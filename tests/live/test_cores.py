@@ -129,6 +129,42 @@ def test_what_is_under_way_counts_when_the_books_are_new():
     assert core.caches[1].unbooked_ms == 0.0
 
 
+class Watchful(Method, Dispatcher):
+    """Runs all tasks here, and keeps when it was told that each was decided on and done."""
+
+    def __init__(self):
+        self.started, self.decided, self.heard = 0, [], []
+
+    def dispatcher(self, site):
+        self.started += 1
+        return self
+
+    def decide(self, tasks):
+        self.decided.append(float(tasks.time_ms[0]))
+        return np.zeros(1, np.int64)
+
+    def observe(self, feedback):
+        self.heard += feedback.time_ms.tolist()
+
+
+def test_a_method_s_time_begins_with_its_load_and_again_after_a_pause():
+    watchful = Watchful()
+    core, clock, _ = en_node(chooser=Chooser(watchful, site(load("campus")), 0), fresh_ms=1000.0)
+    gap_ms = 1000.0 / core.site.tasks.rate
+    # The node has been there for long; then a task a second and a half, each of 10 ms.
+    for number, now in enumerate((7000.0, 7100.0, 8600.0, 8605.0)):
+        clock.at(now, 0, lambda number=number, now=now: core.arrive(task(number, now - 2.0)))
+    clock.at(8607.0, 0, core.start_over)  # somebody else has decided in between
+    clock.at(8608.0, 0, lambda: core.arrive(task(4, 8606.0)))
+    clock.run()
+    first = gap_ms + 2.0
+    assert watchful.decided == pytest.approx([first, first + 100.0, first, first + 5.0, first])
+    # The first is done 10 ms after its start; what is under way then is heard of in new times.
+    assert watchful.heard[0] == pytest.approx(first + 10.0)
+    assert watchful.started == 5  # to begin with, before tasks 0, 2 and 4, and in between
+    assert max(watchful.heard) < 200.0
+
+
 def test_a_ue_hears_when_its_budget_is_gone_and_late_work_is_dropped_or_not():
     for drop, recalled, waiting in ((True, [(0, 0)], 0), (False, [], 1)):
         core, clock, wires = en_node(answer_late=True, drop_late=drop)

@@ -108,6 +108,7 @@ class Behaviour(_Group):
     heartbeat_ms: Positive
     most_updates_per_s: Positive  # to each EN
     refresh_ms: NotNegative  # a status that says nothing new waits for so long
+    fresh_ms: Positive  # after so long without a task an EN's method starts with fresh books
     drain_s: NotNegative  # after SIGTERM, for tasks that are under way
 
 

@@ -55,6 +55,7 @@ class EnRules:
     nominal_mbps: float = 128.6  # of an upload that took no time
     answer_late: bool = False  # tell the UE when the budget is gone, not when the result comes
     drop_late: bool = False  # and stop working on it, which R11 does not
+    fresh_ms: float = math.inf  # after so long without a task the method starts anew
 
 
 @dataclass(slots=True)
@@ -91,6 +92,8 @@ class EnCore(Core):
         self._throughput = Throughput(self.rules.throughput_weight, self.rules.nominal_mbps)
         self._away: dict[int, Item] = {}  # offloaded tasks that nothing was heard of, by number
         self._numbers = 0
+        # Methods see times from their own start on, which in a simulation is that of the load.
+        self._origin_ms, self._last_ms, self._new = 0.0, -math.inf, False
         self.guard_ms: Callable[[], float] = lambda: 0.0
         self.on_choice: Callable[[DispatchObservation, Item], None] | None = None
 
@@ -120,6 +123,7 @@ class EnCore(Core):
             item.ended = True
             self._answer(item, Fate.EXPIRED, b"")
             return
+        self._look_back(item, now)
         seen = self.observation(item, now)
         item.action = self.chooser.choose(seen)
         item.decided_ms = now
@@ -136,6 +140,19 @@ class EnCore(Core):
             self._tell(item, GIVEN_UP, False, now)
             self._end(item, Fate.REJECTED, b"")
 
+    def _look_back(self, item: Item, now: float) -> None:
+        """Let a method begin with this task if it is new here, or has had nothing to do for long.
+
+        The time since the node's start, or a pause, would look to it like one gap between two
+        tasks, which it has never met in training.
+        """
+        idle = now - self._last_ms > self.rules.fresh_ms and self.under_way == 0
+        self._last_ms = now
+        if idle or (self._new and self.rules.fresh_ms < math.inf):
+            self.start_over()
+            self._origin_ms = item.generated_ms - 1000.0 / self.site.tasks.rate
+        self._new = False
+
     def observation(self, item: Item, now: float) -> DispatchObservation:
         """What the EN sees of a task that has just reached it."""
         elapsed = now - item.generated_ms
@@ -146,15 +163,15 @@ class EnCore(Core):
         up_link = np.tile(_NO_LINK, (1, len(reach), 1))
         backlog = np.full((1, len(reach)), np.inf)
         for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True)):
-            status[0, sn], status_ms[0, sn] = cache.numbers, cache.source_ms
+            status[0, sn], status_ms[0, sn] = cache.numbers, cache.source_ms - self._origin_ms
             up_link[0, sn], backlog[0, sn] = link.statistics(now), self._backlog_ms(sn, now)
         return DispatchObservation(
             world=np.zeros(1, np.int64),
             en=np.array([self.index], np.int64),
             ue=np.array([item.ue], np.int64),
             task=np.array([item.number], np.int64),
-            time_ms=np.array([now]),
-            generated_ms=np.array([item.generated_ms]),
+            time_ms=np.array([now - self._origin_ms]),
+            generated_ms=np.array([item.generated_ms - self._origin_ms]),
             input_bytes=np.array([item.input_bytes], np.float64),
             cycles=np.array([item.cycles], np.float64),
             deadline_ms=np.array([item.deadline_ms - self.guard_ms()]),
@@ -278,7 +295,7 @@ class EnCore(Core):
 
     def start_over(self) -> None:
         """Give the method fresh books, and count what is under way as work that they lack."""
-        now = self._host.now()
+        now, self._new = self._host.now(), True
         self.chooser.start_over()
         for sn, cache in enumerate(self.caches):
             cycles = sum(item.cycles for item in self._away.values() if item.action == sn + 1)
@@ -325,4 +342,4 @@ class EnCore(Core):
         self, item: Item, fate: int, in_time: bool, now: float, action: int | None = None
     ) -> None:
         chosen = item.action if action is None else action
-        self.chooser.tell(item.number, chosen, fate, in_time, now)
+        self.chooser.tell(item.number, chosen, fate, in_time, now - self._origin_ms)

@@ -52,6 +52,7 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
     sys.setswitchinterval(_SWITCH_S)
     gc.collect()
     gc.freeze()  # what is here stays: collections need not look at it again
+    serving.host.forget_lateness()
     log.info(
         "serving",
         role=config.role,

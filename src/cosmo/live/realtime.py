@@ -120,6 +120,10 @@ class RealHost:
             heapq.heapify(self._heap)
             self._cancelled = 0
 
+    def forget_lateness(self) -> None:
+        """What was late while a node started says nothing about it."""
+        self.lateness_ms = Window(4096)
+
     def close(self) -> None:
         """Make no more calls."""
         self._heap.clear()

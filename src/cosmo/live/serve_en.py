@@ -337,4 +337,7 @@ class EnServer(NodeServer):
 
 
 def _rules(config: NodeConfig) -> EnRules:
-    return EnRules(answer_late=True, drop_late=config.behaviour.late == "drop")
+    behaviour = config.behaviour
+    return EnRules(
+        answer_late=True, drop_late=behaviour.late == "drop", fresh_ms=behaviour.fresh_ms
+    )

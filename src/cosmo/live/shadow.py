@@ -4,6 +4,8 @@ Its books are of what it would have sent, not of what was: the further the two d
 answers mean, so agreement is a lower bound. A fault of it is counted, and nothing more.
 """
 
+import math
+
 from cosmo.errors import InputError
 from cosmo.live.chooser import Chooser
 from cosmo.live.metrics import Counters
@@ -16,6 +18,7 @@ class Shadow:
 
     def __init__(self, chooser: Chooser) -> None:
         self._chooser = chooser
+        self._last_ms = -math.inf
 
     @classmethod
     def of(cls, spec: str, site: Site) -> "Shadow":
@@ -24,7 +27,11 @@ class Shadow:
 
     def ask(self, seen: DispatchObservation, action: int, counters: Counters) -> None:
         """After the decision, so that nobody waits for it."""
+        now = float(seen.time_ms[0])
+        begun, self._last_ms = now < self._last_ms, now
         try:
+            if begun:  # time began anew: who decides has started over
+                self._chooser.start_over()
             own = self._chooser.choose(seen)
         except InputError:
             counters.add("shadow_faults_total")
