@@ -3,10 +3,11 @@
 import pytest
 
 from cosmo import load, method
+from cosmo.live.bed.parity import differences
 from cosmo.policy.registry import METHODS
 from cosmo.policy.trained import TRAINED
 from cosmo.workload import episode
-from live.parity import differences, untrained
+from live.parity import untrained
 
 SHORT = ["episode.window_ms=700", "episode.warmup_ms=0"]
 PLAIN = sorted(METHODS.keys() - TRAINED.keys())
@@ -20,10 +21,10 @@ def _maker(name, sns=1):
 def _check(scenario, name, number=0):
     found = episode(scenario, 3, number)
     made = _maker(name, scenario.sn.count)
-    wrong, live, simulated = differences(scenario, made, found, 3, number)
-    assert wrong.tolist() == []
-    assert live == simulated
-    return found, live
+    compared = differences(scenario, made, found, 3, number)
+    assert compared.tasks.tolist() == []
+    assert compared.live == compared.simulated
+    return found, compared.live
 
 
 @pytest.mark.parametrize("name", [*PLAIN, "cosmo", "cosmo-next"])
@@ -83,5 +84,4 @@ def test_a_difference_would_be_found():
     scenario = load("paper", [*SHORT, "workload.rate=320"])
     kinds = iter([method("priced-books"), method("priced-books"), method("self-tracking")])
     found = episode(scenario, 3, 0)
-    wrong, _, _ = differences(scenario, lambda: next(kinds), found, 3)
-    assert len(wrong) > 0
+    assert len(differences(scenario, lambda: next(kinds), found, 3).tasks) > 0

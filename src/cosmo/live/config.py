@@ -108,6 +108,9 @@ class Behaviour(_Group):
     heartbeat_ms: Positive
     most_updates_per_s: Positive  # to each EN
     refresh_ms: NotNegative  # a status that says nothing new waits for so long
+    updates_per_task: NotNegative  # statuses to an EN for each task of it, …
+    idle_ms: Positive  # … and one more in this time, whether it sends tasks or not
+    update_burst: Annotated[float, Field(ge=1, le=1e6)]  # that may be saved up
     fresh_ms: Positive  # after so long without a task an EN's method starts with fresh books
     drain_s: NotNegative  # after SIGTERM, for tasks that are under way
 

@@ -55,6 +55,9 @@ class SnRules:
     drop_late: bool = False  # stop working on tasks whose budget is gone, which R11 does not
     least_gap_ms: float = 0.0  # between two statuses to an EN: a cap on the rate
     refresh_ms: float = 0.0  # a status that says nothing new waits for this long
+    per_task: float = 0.0  # statuses to an EN for each task of it, …
+    idle_ms: float = math.inf  # … and one more in this time, whether it sends tasks or not, …
+    burst: float = math.inf  # … up to so many at once, which it may be sent to begin with
 
 
 @dataclass(slots=True)
@@ -66,6 +69,8 @@ class Peer:
     sequence: int = -1
     sent_ms: float = -math.inf
     here: bool = True  # an EN that is not connected is sent nothing
+    allowed: float = math.inf  # statuses that it may be sent, …
+    allowed_ms: float = 0.0  # … as of this moment
 
 
 class SnCore(Core):
@@ -112,6 +117,8 @@ class SnCore(Core):
         """A task of an EN has come, or one of nobody's that only takes room (`en` None)."""
         now = self._host.now()
         item.context = en, item.context
+        if en is not None:
+            self._allow(self.peers[en], now, self.rules.per_task)
         if self.rules.drop_late and item.expires_ms <= now:
             self.recent.note(now, None, False)
             self._answer(item, Fate.EXPIRED, b"", self.rules.notice_bytes, now)
@@ -155,8 +162,7 @@ class SnCore(Core):
         )
         if numbers is None or not self._wants(en, numbers, now):
             return None
-        peer.sent_ms = now
-        self.updates += 1
+        self._spend(peer, now)
         return self._numbered(numbers, now), numbers
 
     def _numbered(self, numbers: Floats, now: float) -> int:
@@ -251,8 +257,7 @@ class SnCore(Core):
         sequence = self._numbered(numbers, now)
         size = self.rules.header_bytes + self.rules.bytes_per_number * self._carries
         for en in whom:
-            self.peers[en].sent_ms = now
-            self.updates += 1
+            self._spend(self.peers[en], now)
             arrival = self.links[en].send(size, now)
             self._transport.status(en, sequence, numbers, arrival)
 
@@ -261,8 +266,24 @@ class SnCore(Core):
         peer, rules = self.peers[en], self.rules
         if not peer.here or now - peer.sent_ms < rules.least_gap_ms:
             return False
+        self._allow(peer, now, 0.0)
+        if peer.allowed < 1.0:
+            return False
         known = not math.isnan(peer.acknowledged_ms) and np.array_equal(peer.numbers, numbers)
         return not known or now - peer.acknowledged_ms >= rules.refresh_ms
+
+    def _allow(self, peer: Peer, now: float, more: float) -> None:
+        """An EN may be sent as many statuses as it sends tasks, and a few as time goes by.
+
+        Statuses are for who has tasks to decide on: an EN that has none needs next to nothing.
+        """
+        more += (now - peer.allowed_ms) / self.rules.idle_ms
+        peer.allowed, peer.allowed_ms = min(peer.allowed + more, self.rules.burst), now
+
+    def _spend(self, peer: Peer, now: float) -> None:
+        peer.sent_ms = now
+        peer.allowed -= 1.0
+        self.updates += 1
 
     def acknowledged(self, en: int, sequence: int) -> None:
         """An EN has taken a status into its cache; how old that is, is known here (R14)."""

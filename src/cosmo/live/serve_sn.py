@@ -307,6 +307,9 @@ def _rules(config: NodeConfig) -> SnRules:
         drop_late=behaviour.late == "drop",
         least_gap_ms=1000.0 / behaviour.most_updates_per_s,
         refresh_ms=behaviour.refresh_ms,
+        per_task=behaviour.updates_per_task,
+        idle_ms=behaviour.idle_ms,
+        burst=behaviour.update_burst,
     )
 
 

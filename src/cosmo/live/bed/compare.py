@@ -133,6 +133,8 @@ def daemons_of(unit: Unit, ground: Ground) -> tuple[list[NodeConfig], list[NodeC
         "behaviour.late": "finish",
         "behaviour.refresh_ms": 0.0,
         "behaviour.most_updates_per_s": 1000.0,
+        "behaviour.updates_per_task": 1e6,
+        "behaviour.update_burst": 1e6,
         "limits.calls": 4096,
         "log.level": "info",
     }
