@@ -91,7 +91,7 @@ def main() -> None:
         "limits.burst": 10**6,
     }
     sn = changed_config(load_config("sn"), {"method.use": "priced-books"})
-    for name in ("all-local", "priced-books"):
+    for name in ("all-local", "priced-books", "all-offload"):
         en = changed_config(load_config("en"), {**fields, "method.use": name})
         with nodes([en], [sn]) as ([here], _):
             rate = asyncio.run(calls_per_s(here.address, here.process.pid))

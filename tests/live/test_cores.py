@@ -281,7 +281,7 @@ def test_updates_keep_to_their_cap_and_say_nothing_twice():
 
 def test_an_en_without_tasks_is_told_next_to_nothing():
     rules = {"per_task": 2.0, "idle_ms": 1000.0, "burst": 5.0}
-    core, clock, wires = sn_node("periodic:interval_ms=1", until_ms=4000.5, **rules)
+    core, clock, _ = sn_node("periodic:interval_ms=1", until_ms=4000.5, **rules)
     core.begin()
     clock.at(2000.5, 1, lambda: core.arrive(task(0, 2000.0), 0))
     sent = []
@@ -291,7 +291,7 @@ def test_an_en_without_tasks_is_told_next_to_nothing():
     # Five to begin with and one a second; two more for a task.
     assert sent == [7, 9, 11]
     assert core.suppressed == core.decisions - 11
-    core, clock, wires = sn_node("periodic:interval_ms=1", until_ms=400.0, **rules)
+    core, clock, _ = sn_node("periodic:interval_ms=1", until_ms=400.0, **rules)
     core.begin()
     for number in range(400):
         clock.at(number + 0.5, 1, lambda number=number: core.arrive(task(number, cycles=100), 0))

@@ -14,6 +14,7 @@ from grpc_tools import protoc
 from cosmo.live import Client, wire
 from cosmo.live.client import AsyncClient
 from cosmo.live.items import Fate
+from cosmo.live.realtime import RealHost
 from live.nodes import pair, play, started, until
 
 LONG = 18000.0 * 60_000.0  # cycles that hold a slot of an EN for a minute
@@ -344,3 +345,22 @@ async def _get(port, path):
     text = (await reader.read()).decode()
     writer.close()
     return text
+
+
+def test_a_timer_that_fails_is_not_the_last_and_what_is_overdue_comes_at_once():
+    async def scene():
+        loop = asyncio.get_running_loop()
+        failures, rung, done = [], [], asyncio.Event()
+        loop.set_exception_handler(lambda loop, told: failures.append(told["exception"]))
+        host = RealHost(loop)
+        host.at(-5.0, 0, lambda: 1 / 0)
+        host.at(-4.0, 0, lambda: rung.append("overdue"))
+        host.at(host.now() + 1.0, 0, lambda: rung.append("later"))
+        host.at(host.now() + 2.0, 0, done.set)
+        await done.wait()
+        host.close()
+        assert rung == ["overdue", "later"]
+        assert [type(each) for each in failures] == [ZeroDivisionError]
+        assert host.lateness_ms.most >= 5.0
+
+    play(scene())

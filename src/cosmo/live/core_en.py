@@ -21,7 +21,9 @@ from cosmo.live.link import Link
 from cosmo.live.throughput import Throughput
 from cosmo.node import DONE, GIVEN_UP, REFUSED, DispatchObservation, Site
 
-_NO_LINK = (1.0, 0.0, 0.0)  # what is shown of a link that is not there
+# What is shown of a link that is not there: its rates, when its status was made, its backlog.
+_NO_LINK = np.array([1.0, 0.0, 0.0, math.nan, math.inf])
+_WORLD = np.zeros(1, np.int64)
 FAR_MS = 1e6  # the backlog that methods are shown of a link whose SN is silent
 
 
@@ -87,6 +89,7 @@ class EnCore(Core):
         self.rules = rules or EnRules()
         super().__init__(site, index, site.en, host, worker, links, self.rules.latency_weight)
         self.chooser, self._transport = chooser, transport
+        self._index, self._reach = np.array([index], np.int64), site.links.reach[index : index + 1]
         carries = chooser.method.carries
         self.caches = [Cache(np.zeros(carries)) for _ in links]
         self._throughput = Throughput(self.rules.throughput_weight, self.rules.nominal_mbps)
@@ -155,37 +158,45 @@ class EnCore(Core):
 
     def observation(self, item: Item, now: float) -> DispatchObservation:
         """What the EN sees of a task that has just reached it."""
-        elapsed = now - item.generated_ms
+        elapsed, station, started = now - item.generated_ms, self.station, self._origin_ms
         mbps, trend = self._throughput.sample(item.ue, item.input_bytes, elapsed)
-        reach = self.site.links.reach[self.index]
-        status = np.zeros((1, len(reach), len(self.caches[0].numbers)))
-        status_ms = np.full((1, len(reach)), np.nan)
-        up_link = np.tile(_NO_LINK, (1, len(reach), 1))
-        backlog = np.full((1, len(reach)), np.inf)
+        # One array in pieces: a node makes one of these for every task.
+        numbers = np.array(
+            [
+                *(now - started, item.generated_ms - started, item.input_bytes, item.cycles),
+                *(item.deadline_ms - self.guard_ms(), mbps, trend, item.residual_ms),
+                station.wait_ms(item, now),
+            ],
+            np.float64,
+        )
+        links = np.tile(_NO_LINK, (1, self._reach.shape[1], 1))
         for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True)):
-            status[0, sn], status_ms[0, sn] = cache.numbers, cache.source_ms - self._origin_ms
-            up_link[0, sn], backlog[0, sn] = link.statistics(now), self._backlog_ms(sn, now)
+            source_ms, backlog_ms = cache.source_ms - started, self._backlog_ms(sn, now)
+            links[0, sn] = *link.statistics(now), source_ms, backlog_ms
+        status = np.zeros((1, self._reach.shape[1], len(self.caches[0].numbers)))
+        for sn, cache in enumerate(self.caches):
+            status[0, sn] = cache.numbers
         return DispatchObservation(
-            world=np.zeros(1, np.int64),
-            en=np.array([self.index], np.int64),
+            world=_WORLD,
+            en=self._index,
             ue=np.array([item.ue], np.int64),
             task=np.array([item.number], np.int64),
-            time_ms=np.array([now - self._origin_ms]),
-            generated_ms=np.array([item.generated_ms - self._origin_ms]),
-            input_bytes=np.array([item.input_bytes], np.float64),
-            cycles=np.array([item.cycles], np.float64),
-            deadline_ms=np.array([item.deadline_ms - self.guard_ms()]),
-            throughput_mbps=np.array([mbps]),
-            throughput_trend_mbps=np.array([trend]),
-            residual_ms=np.array([item.residual_ms]),
-            en_state=self.station.state(now)[None],
-            local_wait_ms=np.array([self.station.wait_ms(item, now)]),
-            local_room=np.array([self.station.has_room(item)]),
-            sn=reach[None],
+            time_ms=numbers[0:1],
+            generated_ms=numbers[1:2],
+            input_bytes=numbers[2:3],
+            cycles=numbers[3:4],
+            deadline_ms=numbers[4:5],
+            throughput_mbps=numbers[5:6],
+            throughput_trend_mbps=numbers[6:7],
+            residual_ms=numbers[7:8],
+            en_state=station.state(now)[None],
+            local_wait_ms=numbers[8:9],
+            local_room=np.array([station.has_room(item)]),
+            sn=self._reach,
             status=status,
-            status_ms=status_ms,
-            up_link_mbps=up_link,
-            up_backlog_ms=backlog,
+            status_ms=links[:, :, 3],
+            up_link_mbps=links[:, :, :3],
+            up_backlog_ms=links[:, :, 4],
         )
 
     def _backlog_ms(self, sn: int, now: float) -> float:

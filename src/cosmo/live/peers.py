@@ -80,9 +80,9 @@ def names_of(context: Any) -> set[str]:
     return {name.decode(errors="replace") for name in found}
 
 
-def client_of(context: Any) -> str:
+def client_of(context: Any, tls: Tls) -> str:
     """Who calls, as far as limits go: a certificate's name, else the address without its port."""
-    names = names_of(context)
+    names = names_of(context) if tls.certificate else set()
     if names:
         return min(names)
     return str(context.peer()).rpartition(":")[0]

@@ -42,16 +42,19 @@ class _Descriptor:
     """A timerfd that an event loop can wait for."""
 
     def __init__(self) -> None:
-        self._libc = ctypes.CDLL(None, use_errno=True)
-        self.number = self._libc.timerfd_create(_MONOTONIC, _NONBLOCKING_CLOEXEC)
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.number = libc.timerfd_create(_MONOTONIC, _NONBLOCKING_CLOEXEC)
         if self.number < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create")
+        # Asked for twice a task: everything that a call needs is made beforehand.
+        self._spec = _Spec(0, 0, 0, 0)
+        self._given = ctypes.c_int(self.number), ctypes.c_int(_ABSOLUTE), ctypes.byref(self._spec)
+        self._settime = ctypes.PyDLL(None).timerfd_settime
 
     def set(self, due_s: float) -> None:
         """Become readable at this moment of the monotonic clock."""
-        ns = max(int(due_s * 1e9), 1)
-        spec = _Spec(0, 0, ns // 10**9, ns % 10**9)
-        self._libc.timerfd_settime(self.number, _ABSOLUTE, ctypes.byref(spec), None)
+        self._spec.s, self._spec.ns = divmod(max(int(due_s * 1e9), 1), 10**9)
+        self._settime(*self._given, None)
 
     def clear(self) -> None:
         """Take note that the moment has come."""
@@ -90,7 +93,7 @@ class RealHost:
         if sys.platform == "linux":
             try:
                 self._descriptor = _Descriptor()
-                loop.add_reader(self._descriptor.number, self._ring)
+                loop.add_reader(self._descriptor.number, self._wake)
             except (OSError, AttributeError):
                 self._descriptor = None
 
@@ -143,6 +146,9 @@ class RealHost:
             return
         self._set_for = self._heap[0][0]
         due_s = self._start + self._set_for * self.scale / 1000.0
+        if due_s <= time.monotonic():  # in the loop's next turn, without asking the system
+            self._loop.call_soon(self._ring)
+            return
         if self._descriptor is not None:
             self._descriptor.set(due_s)
             return
@@ -150,9 +156,13 @@ class RealHost:
             self._fallback.cancel()
         self._fallback = self._loop.call_later(max(due_s - time.monotonic(), 0.0), self._ring)
 
-    def _ring(self) -> None:
+    def _wake(self) -> None:
+        """The descriptor has become readable."""
         if self._descriptor is not None:
             self._descriptor.clear()
+        self._ring()
+
+    def _ring(self) -> None:
         now = self.now()
         while self._heap and self._heap[0][0] <= now:
             due, _, pending = heapq.heappop(self._heap)

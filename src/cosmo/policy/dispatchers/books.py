@@ -33,7 +33,8 @@ class SelfTrackingDispatcher(Dispatcher):
     def would_decide(self, tasks: DispatchObservation) -> Actions:
         """The choice, without writing it into the books."""
         site, place = self._site, (tasks.world, tasks.en)
-        arrival = tasks.time_ms[:, None] + site.upload_ms(tasks)
+        upload = site.upload_ms(tasks)
+        arrival = tasks.time_ms[:, None] + upload
         wait = np.maximum(self._slot_free[place].min(axis=2) - arrival, 0.0)
         there = self._finish[place] > tasks.time_ms[:, None, None]
         reserved = (self._reserved[place] * there).sum(axis=2)
@@ -41,7 +42,7 @@ class SelfTrackingDispatcher(Dispatcher):
         room = site.sn.storage_bytes[tasks.sn] - reserved >= needed
         room &= there.sum(axis=2) < site.sn.queue_capacity[tasks.sn]
         room &= self.usable(tasks)
-        return faster_feasible(site, tasks, wait, room)
+        return faster_feasible(site, tasks, wait, room, upload)
 
     def usable(self, tasks: DispatchObservation) -> Bools:
         """[row, k] which SNs may be sent to at all; every one, by these books."""
@@ -51,6 +52,8 @@ class SelfTrackingDispatcher(Dispatcher):
         """The choice, written down."""
         actions, site = self.would_decide(tasks), self._site
         sent = np.flatnonzero((actions > 0) & (actions < tasks.reject))
+        if len(sent) == 0:  # nothing to write down: one task at a time, that is often so
+            return actions
         column = actions[sent] - 1
         place = tasks.world[sent], tasks.en[sent], column
         arrival = tasks.time_ms[sent] + site.upload_ms(tasks)[sent, column]
