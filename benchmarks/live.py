@@ -4,14 +4,14 @@ the same payload on the same stack; and how long a decision takes, and how large
 Processor time, not wall time: what else the machine does does not count.
 
 python benchmarks/live.py [--small]
+python benchmarks/live.py --minutes 10    how an EN is after so long at work (`live_minutes`)
 """
 
 import asyncio
 import multiprocessing
-import os
+import sys
 import time
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import grpc
 
@@ -19,7 +19,9 @@ from cosmo.live import wire
 from cosmo.live.config import changed_config, load_config
 from cosmo.live.processes import nodes
 from cosmo.live.top import scraped
+from live_minutes import measure
 from measured import sized
+from processes_seen import processor_s, resident_mb
 
 SECONDS = sized(5.0, 1.0)
 CALLS_AT_ONCE = 32
@@ -48,12 +50,6 @@ def echo_process(pipe: Connection) -> None:
         uvloop.run(_echo(pipe))
     except ImportError:
         asyncio.run(_echo(pipe))
-
-
-def processor_s(pid: int) -> float:
-    """Processor time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def calls_per_s(address: str, pid: int) -> float:
@@ -96,15 +92,17 @@ def main() -> None:
         with nodes([en], [sn]) as ([here], _):
             rate = asyncio.run(calls_per_s(here.address, here.process.pid))
             found = scraped(f"127.0.0.1:{here.said('serving')[0]['admin']}")
-            status = Path(f"/proc/{here.process.pid}/status").read_text()
+            resident = resident_mb(here.process.pid)
         told = {(each.name, each.labels.get("quantile", "")): each.value for each in found}
-        [resident] = [line.split()[1] for line in status.splitlines() if "VmRSS" in line]
         print(
             f"{name}: {rate:.0f} tasks a processor second, {rate / bare:.2f} of a bare echo's"
             f" {bare:.0f};"
-            f" decision p99 {told['decision_ms', '0.99']:.2f} ms, {int(resident) / 1000:.0f} MB"
+            f" decision p99 {told['decision_ms', '0.99']:.2f} ms, {resident:.0f} MB"
         )
 
 
 if __name__ == "__main__":
-    main()
+    if "--minutes" in sys.argv:
+        measure(float(sys.argv[sys.argv.index("--minutes") + 1]))
+    else:
+        main()
