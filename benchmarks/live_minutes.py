@@ -22,9 +22,21 @@ from cosmo.live.items import Fate
 from cosmo.live.load import Load
 from cosmo.live.processes import Running, nodes
 from cosmo.live.top import scraped
-from processes_seen import processor_s, resident_mb
+from processes_seen import processor_s, resident_mb, stolen_s
 
 RATE, FIFO = 220.0, 10
+# What the machine does to a process that waits for a timer 200 times a second, and nothing else.
+BARE = """
+import sys, threading, time
+over, late = threading.Event(), []
+threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+while not over.is_set():
+    due = time.monotonic() + 0.005
+    time.sleep(0.005)
+    late.append(time.monotonic() - due)
+late.sort()
+print(1000 * late[int(0.99 * len(late))], 1000 * late[-1])
+"""
 
 
 @dataclass
@@ -93,19 +105,28 @@ def measure(minutes: float, method: str = "priced-books") -> None:
         write_job(load_of(minutes), 1.0, job)
         port = int(here.said("serving")[0]["admin"])
         command = [sys.executable, "-m", "cosmo.live.bed.generator", str(job), str(out)]
-        looks = [looked(here, port)]
+        looks, taken_s = [looked(here, port)], stolen_s()
+        bare = subprocess.Popen(
+            [*ground.command("bare"), sys.executable, "-c", BARE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         with subprocess.Popen([*ground.command("ues"), *command, here.address]) as generator:
             while generator.poll() is None:
                 time.sleep(min(5.0, minutes * 6.0))
                 looks.append(looked(here, port))
         assert generator.returncode == 0
-        told = read_replayed(out)
+        told, taken_s = read_replayed(out), stolen_s() - taken_s
+        bare_p99_ms, bare_most_ms = map(float, bare.communicate()[0].split())
     print(f"{method}, {minutes:g} min at {RATE:g} tasks/s: {int(looks[-1].tasks)} tasks")
     print(f"both nodes started and met in {both_s:.2f} s")
     sizes = [look.resident_mb for look in looks]
     print(f"memory of the EN: {sizes[0]:.0f} MB at first, {max(sizes):.0f} MB at most")
     late = max(look.timer_p99_ms for look in looks[1:])
     print(f"timers of the EN: p99 {late:.2f} ms at worst, longest {looks[-1].timer_most_ms:.1f} ms")
+    print(f"a bare timer beside it: p99 {bare_p99_ms:.2f} ms, longest {bare_most_ms:.1f} ms")
+    print(f"taken from this machine by its host: {1000 * taken_s:.0f} ms")
     slow = max(look.decision_p99_ms for look in looks[1:])
     print(f"decisions: p99 {slow:.2f} ms at worst")
     print(f"the generator's timers: p99 {told.late_p99_ms:.2f} ms, most {told.late_most_ms:.1f} ms")

@@ -1,4 +1,4 @@
-"""What the system says of a process: processor time and memory (Linux)."""
+"""What the system says of a process, processor time and memory, and of itself (Linux)."""
 
 import os
 from pathlib import Path
@@ -15,3 +15,9 @@ def resident_mb(pid: int) -> float:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmRSS")]
     return int(kilobytes) / 1000.0
+
+
+def stolen_s() -> float:
+    """Processor time that the host of a virtual machine has given to others, of all processors."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
