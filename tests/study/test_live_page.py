@@ -35,4 +35,10 @@ def test_the_page_has_verdict_chart_and_tables(tmp_path):
         cells = browser.execute_script(shown)
         assert cells[0] == "cosmo"
         assert cells[7] == "no verdict"
+        inside = (
+            "const [box, drawn] = ['#chart-live', '#chart-live .main-svg'].map(name =>"
+            " document.querySelector(name).getBoundingClientRect());"
+            "return drawn.height <= box.height + 1"
+        )
+        assert browser.execute_script(inside)
         assert browser.get_log("browser") == []

@@ -63,6 +63,7 @@ def run(
     """
     if plan_name is None and not methods:
         raise InputError("PLAN: must be given, or at least one --method")
+    from cosmo.control import method
     from cosmo.live.bed.conduct import conducted
     from cosmo.live.bed.plan import bed_plan_names, load_bed_plan
     from cosmo.live.bed.results import sentence, standings
@@ -91,6 +92,8 @@ def run(
             )
         near = tuple(beside(spec, Path(source).parent) for spec in plan.methods)
         plan = plan.model_copy(update={"methods": near})
+    for spec in plan.methods:
+        method(spec)  # what cannot be made is refused before anything starts
     prepare_engine(plan.loads()[0])
     rows = conducted(plan, out, lambda line: notes.print(line, soft_wrap=True))
     found = standings(plan, rows)
@@ -114,19 +117,24 @@ def run(
 
 def side_by_side(plan: "BedPlan", found: "list[Standing]") -> Table:
     """Simulator and live, a row for each method and load, within 80 columns."""
-    from cosmo.live.bed.results import difference_told
+    from cosmo.live.bed.results import difference_told, pace_told
 
-    title = f"{plan.scenario}: share of tasks in time, simulator against live ({plan.transport})"
+    one_pace = len(plan.scales) == 1
+    title = (
+        f"{plan.scenario}, {plan.transport}{', ' + pace_told(plan.scales[0]) if one_pace else ''}"
+    )
+    title += ": share of tasks in time"
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE)
     table.add_column("method", overflow="fold")
-    for name in ("tasks/s", "slower", "sim", "live", "live - sim", "late ms"):
+    pace = () if one_pace else ("slower",)
+    for name in ("tasks/s", *pace, "sim", "live", "live - sim", "late ms"):
         table.add_column(name, justify="right", no_wrap=True)
     processes = {each.arrivals for each in found}
     for each in found:
         table.add_row(
             each.method if len(processes) == 1 else f"{each.method}, {each.arrivals}",
             f"{each.rate:g}",
-            f"{each.scale:g}",
+            *(() if one_pace else (f"{each.scale:g}",)),
             number(each.simulated),
             number(each.live),
             difference_told(each) if each.valid else "no verdict",

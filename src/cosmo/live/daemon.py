@@ -16,6 +16,7 @@ from cosmo.policy.registry import method
 
 # What a running node can take over; all else needs a restart.
 _RELOADABLE = ("method", "behaviour", "limits", "log")
+_SETTLED_S = 0.2  # after this a late timer is no matter of the start any more
 _SWITCH_S = 5e-4  # gRPC's own thread must not wait for long while this one decides
 
 
@@ -52,7 +53,7 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
     sys.setswitchinterval(_SWITCH_S)
     gc.collect()
     gc.freeze()  # what is here stays: collections need not look at it again
-    serving.host.forget_lateness()
+    loop.call_later(_SETTLED_S, serving.host.forget_lateness)
     log.info(
         "serving",
         role=config.role,

@@ -23,8 +23,8 @@ def write_live_page(
 ) -> None:
     """Write one HTML file: the verdict, a chart, a row for every comparison, all episodes."""
     data = {
-        "subtitle": f"{plan.description or plan.name} · {len(plan.seeds)} runs, {plan.episodes}"
-        f" episodes each · {plan.scenario}, {plan.transport}, priority {plan.fifo}",
+        "subtitle": f"{plan.description or plan.name} · seeds {', '.join(map(str, plan.seeds))},"
+        f" {plan.episodes} episodes of each · {plan.scenario}, {plan.transport}",
         "live": [_row(each) for each in found],
         "liveHeader": _HEADER,
         "tables": [{"title": "Episode by episode", "header": _EPISODES, "rows": _episodes(rows)}],

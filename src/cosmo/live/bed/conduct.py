@@ -14,7 +14,6 @@ from types import FrameType
 
 import polars
 
-from cosmo.control import method
 from cosmo.errors import InputError
 from cosmo.files import made_folder, only_run, whole_file
 from cosmo.live.bed.compare import Compared, compared
@@ -36,8 +35,6 @@ def conducted(
 
     Rows without a verdict that are there from an earlier attempt are played again.
     """
-    for spec in plan.methods:
-        method(spec)  # what cannot be made is refused before anything starts
     with ExitStack() as held:
         held.enter_context(_told_to_end())
         if out is not None:

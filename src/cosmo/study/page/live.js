@@ -12,12 +12,14 @@
       text: own.map((row) => `${plain(name(row))}<br>${title} ${number(row[share])}${row.valid ? "" : ", no verdict"}`),
       hovertemplate: "%{text}<extra></extra>",
     });
+    const height = 110 + 34 * own.length;
+    by("chart-live").style.height = `${height}px`;
     draw("chart-live", [
       { mode: "lines", x: joined.map((pair) => pair[0]), y: joined.map((pair) => pair[1]), line: { color: css("--grey"), width: 2 }, hoverinfo: "skip" },
       dots("simulator", "simulated", css("--ink"), "diamond"),
       dots("live", "live", css("--focus"), "circle"),
     ], {
-      height: 110 + 34 * own.length, xaxis: { title: { text: "share of tasks in time" } },
+      height, xaxis: { title: { text: "share of tasks in time" } },
       yaxis: { autorange: "reversed", type: "category" },
     }, "share of tasks in time, simulator against live");
     tableViews.live = () => ({ header: data.liveHeader, rows: own.map((row) => row.cells) });
