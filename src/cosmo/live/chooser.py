@@ -29,6 +29,8 @@ class Chooser:
         """Have the dispatcher hear what is known."""
         if self._told:
             told, self._told = self._told, []
+            if getattr(self._dispatcher.observe, "__func__", None) is Dispatcher.observe:
+                return  # it does not listen
             ask(self.method, self._dispatcher.observe, feedback_of(told, self.index))
 
     def choose(self, seen: DispatchObservation) -> int:

@@ -90,6 +90,7 @@ class EnCore(Core):
         super().__init__(site, index, site.en, host, worker, links, self.rules.latency_weight)
         self.chooser, self._transport = chooser, transport
         self._index, self._reach = np.array([index], np.int64), site.links.reach[index : index + 1]
+        self._no_links = np.tile(_NO_LINK, (1, self._reach.shape[1], 1))
         carries = chooser.method.carries
         self.caches = [Cache(np.zeros(carries)) for _ in links]
         self._throughput = Throughput(self.rules.throughput_weight, self.rules.nominal_mbps)
@@ -169,7 +170,7 @@ class EnCore(Core):
             ],
             np.float64,
         )
-        links = np.tile(_NO_LINK, (1, self._reach.shape[1], 1))
+        links = self._no_links.copy()
         for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True)):
             source_ms, backlog_ms = cache.source_ms - started, self._backlog_ms(sn, now)
             links[0, sn] = *link.statistics(now), source_ms, backlog_ms

@@ -22,6 +22,9 @@ class PricedBooksDispatcher(SelfTrackingDispatcher):
     def __init__(self, site: Site, most_cycles: float, price: float) -> None:
         super().__init__(site)
         self._most, self._price = most_cycles, price
+        links = site.links  # [EN] of the EN and of all SNs that it reaches
+        reached = np.where(links.exist, site.sn.full_rate[links.reach], 0.0).sum(axis=1)
+        self._total_rate = site.en.full_rate + reached
 
     def would_decide(self, tasks: DispatchObservation) -> Actions:
         """The choice, without writing it into the books."""
@@ -38,7 +41,5 @@ class PricedBooksDispatcher(SelfTrackingDispatcher):
         busy = np.maximum(self._slot_free[place] - tasks.time_ms[:, None, None], 0.0)
         busy = np.where(np.isfinite(busy), busy, 0.0).sum(axis=2)
         remote = (busy * site.sn.cycles_per_ms[tasks.sn]).sum(axis=1)  # nothing where none is
-        reached = np.where(tasks.reached, site.sn.full_rate[tasks.sn], 0.0).sum(axis=1)
-        total_rate = site.en.full_rate[tasks.en] + reached
-        outstanding: Floats = (tasks.en_state[:, WORK] + remote) / total_rate
+        outstanding: Floats = (tasks.en_state[:, WORK] + remote) / self._total_rate[tasks.en]
         return outstanding
