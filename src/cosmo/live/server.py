@@ -85,7 +85,9 @@ class NodeServer:
         wrong = fault_of(task, limits.input_bytes, cycles_needed)
         if wrong:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, wrong)
-        if open_calls >= limits.calls or not self._buckets.take(client_of(context, self.config.tls)):
+        if open_calls >= limits.calls or not self._buckets.take(
+            client_of(context, self.config.tls)
+        ):
             await self._turn_away(context)
 
     def _check_reload(self, config: NodeConfig, carries: int) -> None:
