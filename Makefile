@@ -12,7 +12,7 @@ test: .venv/ready
 	$(BIN)/python -m pytest
 
 # Libraries that bring torch along, in an environment of their own; programs of others (Envoy, k6, buf,
-# Prometheus) in .cache/outsiders.
+# Prometheus) in .cache/outsiders, axe-core in .cache/axe-core.
 test-integrations: .venv-integrations/ready
 	.venv-integrations/bin/python -m pytest -p no:cacheprovider -o addopts=-ra integrations
 

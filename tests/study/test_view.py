@@ -1,6 +1,7 @@
 """Recorded episodes: what is in them, and the page that `cosmo view` makes of a file."""
 
 import json
+import re
 
 import pytest
 from browsers import open_page, opened_browser
@@ -12,12 +13,13 @@ from cosmo.workload import episode
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    """An episode of a world with several ENs and SNs."""
+    """An episode of a world with several ENs and SNs, and beside it one decided at random."""
     scenario = load("campus", ["episode.window_ms=600", "episode.warmup_ms=100"])
-    path = tmp_path_factory.mktemp("view") / "episode-0.json"
-    found = record(scenario, method("aoi-threshold"), episode(scenario, 0, 0), 0)
-    path.write_text(json.dumps(found))
-    return path
+    folder = tmp_path_factory.mktemp("view")
+    for number, name in enumerate(("aoi-threshold", "random")):
+        found = record(scenario, method(name), episode(scenario, 0, 0), 0)
+        (folder / f"episode-{number}.json").write_text(json.dumps(found))
+    return folder / "episode-0.json"
 
 
 def test_a_recording_has_belief_and_truth_of_every_sn(file):
@@ -33,13 +35,16 @@ def test_a_recording_has_belief_and_truth_of_every_sn(file):
 
 
 def test_a_file_becomes_a_page_with_every_sn(cosmo, file):
-    code, out, err = cosmo("view", file)
+    code, out, err = cosmo("view", file, file.with_name("episode-1.json"))
     assert (code, out) == (0, "")
     page = file.with_suffix(".html")
     assert f"open {page}" in err
     with opened_browser("390,800") as browser:
         open_page(browser, page)
-        names = "return document.getElementById('chart-viewer').data.map(t => t.name)"
+        names = (
+            "return document.getElementById('chart-viewer').data.map(t =>"
+            " (t.meta ? `${t.meta}: ` : '') + t.name)"
+        )
         shown = browser.execute_script(names)
         for sn in (1, 2):
             assert {f"SN {sn}: true backlog", f"SN {sn}: what the EN believes"} <= set(shown)
@@ -58,6 +63,18 @@ def test_a_file_becomes_a_page_with_every_sn(cosmo, file):
         card = browser.find_element("id", "task").text
         assert ", EN 3: " in card
         assert "SN 2: backlog believed" in card
+        # Rejections that were not needed are explained, where there are any.
+        note, mark = (
+            browser.find_element("id", "viewer-note"),
+            "rejected, a route was feasible (FN)",
+        )
+        assert mark not in browser.execute_script(names)
+        assert "quota" not in note.text
+        browser.execute_script(choose, "recording", "1")
+        assert mark in browser.execute_script(names)
+        assert re.search(
+            r"\d+ tasks after the warm-up were rejected .* beyond the quota", note.text
+        )
         assert browser.get_log("browser") == []
 
 

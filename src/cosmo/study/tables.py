@@ -190,7 +190,7 @@ def paired_table(metrics: polars.DataFrame, method: str, metric: str) -> str:
 def standings_table(found: Verdict) -> str:
     """A row a method, best first; the focus's lead over each with its paired interval."""
     header = (
-        "",
+        "place",
         "method",
         "success",
         f"{found.focus.method} minus it",

@@ -20,11 +20,14 @@
   };
   /* Plotly reads tags, entities and %{…} in texts: names must not have any. */
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/%/g, "&#37;");
+  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
   const short = (text, most) => (text.length > most ? `…${text.slice(1 - most)}` : text);
 
-  /* ---- light and dark ---- */
+  /* ---- light and dark: as the reader's system has it, until the button is pressed ---- */
+  const theme = () => document.documentElement.dataset.theme;
   const setTheme = (name) => { document.documentElement.dataset.theme = name; };
-  setTheme(window.matchMedia && matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  setTheme(prefersDark.matches ? "dark" : "light");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const narrow = () => window.innerWidth < 700;
 
@@ -77,6 +80,13 @@
     };
     target.replaceChildren(line(header, "th"), ...body.map((cells) => line(cells, "td")));
   };
+  /* What is wider than the screen scrolls by itself, by keyboard as well. */
+  const scrolls = (box, label) => {
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", label);
+    return box;
+  };
   const tableViews = {};
   const fillTables = () => {
     for (const details of document.querySelectorAll("details[data-table]")) {
@@ -85,10 +95,7 @@
       const made = element("table"), box = details.querySelector(".scroll");
       const { header, rows } = view();
       table(made, header, rows);
-      box.tabIndex = 0;
-      box.setAttribute("role", "region");
-      box.setAttribute("aria-label", details.querySelector("summary").textContent);
-      box.replaceChildren(made);
+      scrolls(box, details.querySelector("summary").textContent).replaceChildren(made);
     }
   };
   for (const details of document.querySelectorAll("details[data-table]")) details.addEventListener("toggle", fillTables);

@@ -41,7 +41,8 @@
     const here = methods.filter((method) => at(scenario, arrivals, rate, method, "success_rate"));
     const value = (method) => { const row = at(scenario, arrivals, rate, method, "success_rate"); return row.mean === null ? -1 : row.mean; };
     const ranked = here.sort((a, b) => Number(looks.get(a).yardstick) - Number(looks.get(b).yardstick) || value(b) - value(a));
-    const header = ["", "method", "success rate", `${short(data.focus, 24)} minus it`, "net utility", "update cost"];
+    const header = ["#", "method", "success rate", `${short(data.focus, 24)} minus it`, "net utility", "update cost (units/s)"];
+    const brief = ["#", "method", "success", "focus minus it", "net utility", "updates/s"];
     const made = element("table", undefined, "bars");
     const head = element("tr", undefined, "head");
     head.append(...header.map((text) => element("th", text)));
@@ -56,16 +57,17 @@
         yardstickSeen = true;
       }
       const success = at(scenario, arrivals, rate, method, "success_rate");
-      const bar = element("td", undefined, "bar"), fillOf = element("i");
+      const bar = element("td", undefined, "bar"), track = element("div"), fillOf = element("i");
       fillOf.style.width = `${100 * Math.max(0, success.mean || 0)}%`;
-      bar.append(fillOf, element("span", told(success, 3)));
-      const lead = pair ? `${signed(pair.success[0])} [${signed(pair.success[1])}, ${signed(pair.success[2])}]` : "–";
+      track.append(fillOf);
+      bar.append(element("span", told(success, 3)), track);
+      const lead = pair ? `${signed(pair.success[0])} [${signed(pair.success[1])}, ${signed(pair.success[2])}]` : method === data.focus ? "the focus" : "–";
       const cells = [
         element("td", look.yardstick ? "" : k + 1), element("td", look.yardstick ? `${method} (yardstick)` : method), bar, element("td", lead),
         element("td", told(at(scenario, arrivals, rate, method, "net_utility_per_task"), 1)),
         element("td", told(at(scenario, arrivals, rate, method, "update_cost_rate"), 1)),
       ];
-      cells.forEach((cell, column) => { cell.dataset.label = header[column]; });
+      cells.forEach((cell, column) => { cell.dataset.label = brief[column]; });
       row.append(...cells);
       row.dataset.method = method;
       made.append(row);
@@ -74,6 +76,25 @@
     by("bars-title").textContent = `${scenario}, ${arrivals}, ${rate} tasks/s: best success first`;
     by("yardsticks").hidden = !yardstickSeen;
     by("yardsticks").textContent = data.yardstickNote;
+  };
+
+  /* On a wide screen each line has its name at its right end; names that would touch move apart. */
+  const lineNames = (traces, last) => {
+    if (narrow()) return {};
+    const values = traces.flatMap((trace) => trace.y), low = Math.min(0, ...values), span = 1.05 * (Math.max(...values) - low) || 1;
+    const height = Math.max(150, by("chart-load").clientHeight - 55), lineHeight = 15;
+    const ends = traces.filter((trace) => typeof trace.meta === "string" && trace.x[trace.x.length - 1] === last)
+      .map((trace) => ({ method: trace.meta, value: trace.y[trace.y.length - 1] })).sort((a, b) => a.value - b.value);
+    const natural = (end) => ((end.value - low) / span) * height; // pixels above the bottom
+    let least = 0, most = height;
+    for (const end of ends) { end.at = Math.max(natural(end), least); least = end.at + lineHeight; }
+    for (const end of [...ends].reverse()) { end.at = Math.min(end.at, most); most = end.at - lineHeight; }
+    return {
+      annotations: ends.map((end) => ({
+        x: last, xanchor: "left", xshift: 10, y: end.value, yshift: end.at - natural(end), showarrow: false, text: plain(short(end.method, 26)),
+        font: { size: 12, color: isLit(end.method) ? ownColour(end.method) : css("--quiet") },
+      })),
+    };
   };
 
   const load = () => {
@@ -109,14 +130,21 @@
       }
     }
     const one = rates.length < 2; // one load: the standings say it all
-    by("load-title").textContent = `${titleOf(metric)} over the load, ${arrivals}`;
+    by("load-title").textContent = capital(`${titleOf(metric)} over the load, ${arrivals}`);
+    const bounded = traces.some((trace) => trace.name === "fluid bound" && trace.x.length), notes = ["Means over runs with 95 % Student-t intervals; of two runs, their range."];
+    if (traces.some((trace) => /\(paper\)$/.test(trace.name))) notes.push("Crosses are the paper's own numbers.");
+    if (bounded) notes.push("Dashed line: the fluid bound, which no method can exceed in the mean; dotted: µ*/rate, which the paper calls the upper bound.");
+    by("load-note").textContent = notes.join(" ");
     for (const id of ["load-title", "chart-load", "methods"]) by(id).hidden = one;
     for (const each of [by("load-title").nextElementSibling, document.querySelector('[data-table="load"]')]) each.hidden = one;
     tableViews.load = () => ({
       header: [titleOf(metric), ...rates.map((rate) => `${rate} tasks/s`)],
       rows: methods.map((method) => [method, ...rates.map((rate) => told(at(scenario, arrivals, rate, method, metric), digitsOf(metric)))]),
     });
-    if (!one) draw("chart-load", traces, { xaxis: { title: { text: "tasks/s" } }, yaxis: { rangemode: "tozero" } }, `${titleOf(metric)} of every method over the load`);
+    if (one) return;
+    draw("chart-load", traces, {
+      xaxis: { title: { text: "tasks/s in each cell" }, tickvals: rates }, yaxis: { rangemode: "tozero" }, ...lineNames(traces, rates[rates.length - 1]),
+    }, `${titleOf(metric)} of every method over the load`);
   };
 
   const chips = () => {

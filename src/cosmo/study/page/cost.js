@@ -14,33 +14,42 @@
     const xrange = [-0.06 * largest, 1.12 * largest], lows = points.map((point) => point.y);
     const low = Math.min(...lows), high = Math.max(...lows), pad = 0.12 * Math.max(high - low, 0.02), yrange = [low - pad, high + pad];
 
-    /* Labels: the first of four places beside its point that is free and inside of the chart. */
+    /* Names: the nearest place beside its point that is free and inside of the chart; a line leads to one that is far. */
     const box = by("chart-pareto"), width = Math.max(200, box.clientWidth - 80), height = Math.max(150, box.clientHeight - 60);
     const px = (point) => [((logged(point.x) - xrange[0]) / (xrange[1] - xrange[0])) * width, ((yrange[1] - point.y) / (yrange[1] - yrange[0])) * height];
-    const taken = points.map((point) => { const [x, y] = px(point); return [x - 6, y - 6, x + 6, y + 6]; });
+    const taken = points.map((point) => { const [x, y] = px(point); return [x - 7, y - 7, x + 7, y + 7]; });
+    frontier.forEach((point, k) => {
+      const [x, y] = px(point), [right, below] = frontier[k + 1] ? px(frontier[k + 1]) : [width, y];
+      taken.push([x, y - 2, right, y + 2], [right - 2, Math.min(y, below), right + 2, Math.max(y, below)]);
+    });
     const free = (b) => b[0] >= 0 && b[2] <= width && b[1] >= 0 && b[3] <= height && !taken.some((t) => b[0] < t[2] && t[0] < b[2] && b[1] < t[3] && t[1] < b[3]);
     const wanted = [...points].sort((a, b) => Number(b.method === data.focus) - Number(a.method === data.focus)
       || Number(onFrontier.has(b.method)) - Number(onFrontier.has(a.method)) || b.y - a.y);
-    const labels = new Map();
+    const names = [];
     for (const point of wanted) {
-      const text = short(point.method, narrow() ? 18 : 34), wide = 6.6 * text.length + 6, [x, y] = px(point);
-      const places = {
-        "middle right": [x + 9, y - 8, x + 9 + wide, y + 8], "middle left": [x - 9 - wide, y - 8, x - 9, y + 8],
-        "top center": [x - wide / 2, y - 25, x + wide / 2, y - 9], "bottom center": [x - wide / 2, y + 9, x + wide / 2, y + 25],
-      };
-      const chosen = Object.keys(places).find((name) => free(places[name]));
-      if (chosen) { labels.set(point.method, [text, chosen]); taken.push(places[chosen]); }
+      const text = short(point.method, narrow() ? 18 : 34), wide = 6.8 * text.length + 4, [x, y] = px(point);
+      const found = [12, 24, 40, 60, 84].flatMap((far) => [[1, -0.4], [1, 0.4], [-1, -0.4], [-1, 0.4], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]]
+        .map(([right, down]) => {
+          const cx = x + right * (far + wide / 2), cy = y + down * (far + 4);
+          return { far, cx, cy, box: [cx - wide / 2, cy - 8, cx + wide / 2, cy + 8] };
+        })).find((place) => free(place.box));
+      if (!found) continue; // its mark is there, and so is the table
+      taken.push(found.box);
+      names.push({
+        x: logged(point.x), y: point.y, ax: found.cx - x, ay: found.cy - y, text: plain(text), standoff: 7, startstandoff: 0, borderpad: 1,
+        arrowhead: 0, arrowwidth: 1, arrowcolor: found.far > 24 ? css("--grey") : "rgba(0,0,0,0)",
+        font: { size: 12, color: isLit(point.method) ? ownColour(point.method) : onFrontier.has(point.method) ? css("--ink") : css("--quiet") },
+      });
     }
     const traces = [{
       name: "frontier", mode: "lines", x: [...frontier.map((point) => logged(point.x)), xrange[1]], y: [...frontier, ...frontier.slice(-1)].map((point) => point.y),
       line: { color: css("--quiet"), width: 1.5, shape: "hv" }, hoverinfo: "skip",
     }];
-    for (const point of points) {
-      const [text, position] = labels.get(point.method) || ["", "top center"], strong = isLit(point.method) || onFrontier.has(point.method);
+    /* The focus is drawn last: what is at the same place stays visible around it, not over it. */
+    for (const point of [...points].sort((a, b) => Number(a.method === data.focus) - Number(b.method === data.focus))) {
       const tint = isLit(point.method) ? ownColour(point.method) : onFrontier.has(point.method) ? css("--ink") : css("--grey");
       traces.push({
-        name: plain(point.method), meta: point.method, mode: "markers+text", x: [logged(point.x)], y: [point.y], text: [plain(text)], textposition: position,
-        textfont: { color: strong ? tint : css("--quiet"), size: 12 }, cliponaxis: false,
+        name: plain(point.method), meta: point.method, mode: "markers", x: [logged(point.x)], y: [point.y], cliponaxis: false,
         marker: { color: tint, symbol: symbol(point.method), size: point.method === data.focus ? 16 : 10 },
         hovertemplate: `<b>${plain(point.method)}</b><br>success ${plain(told(point.success, 3))}<br>cost ${plain(told(point.cost, 1))} units/s<extra></extra>`,
       });
@@ -49,10 +58,10 @@
     by("pareto-title").textContent = `${scenario}, ${arrivals}, ${rate} tasks/s (choose another load above).`;
     draw("chart-pareto", traces, {
       xaxis: { title: { text: "update cost (units/s)" }, range: xrange, tickvals: ticks.map(logged), ticktext: ticks.map(String), zeroline: false },
-      yaxis: { title: { text: "success rate" }, range: yrange },
+      yaxis: { title: { text: "success rate" }, range: yrange }, annotations: names,
     }, "success rate against update cost of every method");
     tableViews.pareto = () => ({
-      header: ["method", "success rate", "update cost (units/s)", "net utility per task", ""],
+      header: ["method", "success rate", "update cost (units/s)", "net utility per task", "note"],
       rows: [...points].sort((a, b) => b.y - a.y).map((point) => [
         point.method, told(point.success, 3), told(point.cost, 1), told(at(scenario, arrivals, rate, point.method, "net_utility_per_task"), 1),
         looks.get(point.method).yardstick ? "yardstick" : onFrontier.has(point.method) ? "on the frontier" : "",

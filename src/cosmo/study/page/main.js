@@ -12,17 +12,21 @@
   fill("paper-metric", metricsOfPaper, metricsOfPaper.map(titleOf));
   by("paper").hidden = data.paper.length === 0;
   by("tables").hidden = data.tables.length === 0;
-  by("tables-body").replaceChildren(...data.tables.flatMap((each) => {
-    const box = element("div", undefined, "scroll"), made = element("table");
-    box.tabIndex = 0;
-    box.setAttribute("role", "region");
-    box.setAttribute("aria-label", each.title);
+  by("tables-body").replaceChildren(...data.tables.map((each, k) => {
+    const box = scrolls(element("div", undefined, "scroll"), each.title), made = element("table");
     table(made, each.header, each.rows);
     box.append(made);
-    return [element("h3", each.title), box];
+    const details = element("details");
+    details.open = k === 0;
+    details.append(element("summary", each.title), box);
+    return details;
   }));
+  window.addEventListener("beforeprint", () => { for (const each of by("tables-body").children) each.open = true; });
   by("subtitle").textContent = data.subtitle;
-  by("about-body").replaceChildren(...data.about.map(([tag, text]) => element(tag, text)));
+  by("about-body").replaceChildren(...data.about.map(([tag, text], k) => {
+    const made = element(tag, text);
+    return tag === "pre" ? scrolls(made, `text ${k}`) : made;
+  }));
   paperTable();
 
   /* ---- all of it: words and numbers first, charts as soon as their library is unpacked ---- */
@@ -48,6 +52,7 @@
     live();
     viewer();
     fillTables();
+    document.body.dataset.drawn = `${window.innerWidth} ${theme()}`; // what the charts were drawn for
   };
   charts();
   const sections = [...document.querySelectorAll("main section")].filter((section) => !section.hidden);
@@ -62,10 +67,22 @@
   by("arrivals").addEventListener("change", () => { refill(); moved(); });
   by("scenario").addEventListener("change", () => { refill(); sayVerdict(); moved(); });
   by("paper-metric").addEventListener("change", paperTable);
-  by("theme").addEventListener("click", () => {
-    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  const turn = (name) => {
+    setTheme(name);
     if (compared) chips();
     charts();
+  };
+  by("theme").addEventListener("click", () => turn(theme() === "dark" ? "light" : "dark"));
+  prefersDark.addEventListener("change", () => turn(prefersDark.matches ? "dark" : "light"));
+  /* Labels, legends and tool bars depend on the width: drawn again once it stays. */
+  let width = window.innerWidth, waiting = 0;
+  window.addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (window.innerWidth === width) return;
+      width = window.innerWidth;
+      charts();
+    }, 100);
   });
   document.body.dataset.ready = "yes";
 })();

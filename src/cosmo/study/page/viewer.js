@@ -2,7 +2,7 @@
   const shapes = { TP: "circle", FP: "x", TN: "square", FN: "diamond", undecided: "circle-open" };
   const tints = { TP: "#009e73", FP: "#d55e00", TN: "#8a919c", FN: "#e69f00", undecided: "#5f6368" };
   const words = {
-    TP: "accepted, on time", FP: "accepted, failed", TN: "rejected, rightly: no route was feasible", FN: "rejected, though a route was feasible", undecided: "never decided",
+    TP: "accepted, on time", FP: "accepted, failed", TN: "rejected, no route was feasible", FN: "rejected, a route was feasible", undecided: "never decided",
   };
   let episodes = [];
   const current = () => episodes[Number(by("recording").value)];
@@ -35,7 +35,7 @@
     const reach = recording.reach[t.en[k]];
     const names = [...Array(sns + 2).keys()].map((action) => actionName(action, recording, t.en[k]));
     const lines = [
-      `task ${t.task[k]} at ${number(t.time[k], 1)} ms${recording.ens > 1 ? `, EN ${t.en[k] + 1}` : ""}: ${names[t.action[k]]} → ${t.outcome[k]} (${words[t.outcome[k]]})`,
+      `task ${t.task[k]} at ${number(t.time[k], 1)} ms${recording.ens > 1 ? `, EN ${t.en[k] + 1}` : ""}: ${names[t.action[k]]} → ${words[t.outcome[k]]} (${t.outcome[k]})`,
       `${(t.bytes[k] / 1000).toFixed(1)} kB, ${(t.cycles[k] / 1e6).toFixed(2)} Mcycles, ${number(t.deadline[k], 1)} ms to its deadline`,
       `EN: backlog ${number(t.en_backlog[k], 1)} ms, a local wait of ${number(t.local_wait[k], 1)} ms`,
     ];
@@ -70,47 +70,48 @@
     const recording = current(), t = recording.tasks, sns = recording.sns, chosen = shownSns(recording);
     const kept = t.time.map((_, k) => k).filter((k) => inView(recording, k));
     const time = kept.map((k) => t.time[k]);
-    const traces = [], axes = {};
-    /* From the top: a panel an SN, ages, tasks in the nodes, decisions. */
-    const heights = [...chosen.map(() => 1.4), ...(recording.status ? [0.8] : []), 0.8, 1.2 + 0.25 * sns], sum = heights.reduce((a, b) => a + b, 0);
+    const traces = [], axes = {}, titles = [];
+    /* From the top: a panel an SN, ages, tasks in the nodes, decisions; in pixels, each with its title above it. */
+    const heights = [...chosen.map(() => 110), ...(recording.status ? [65] : []), 75, 70 + 30 * (sns + 2)], head = 26;
+    const sum = heights.reduce((a, b) => a + b + head, 0);
     let top = 1, panel = 0;
     const nextAxis = (title, more) => {
-      const size = heights[panel] / sum, gap = 0.035;
-      const key = panel ? `yaxis${panel + 1}` : "yaxis";
-      axes[key] = { domain: [Math.max(0, top - size + gap), top], title: { text: title }, rangemode: "tozero", ...more };
-      top -= size;
+      const upper = top - head / sum, lower = Math.max(0, upper - heights[panel] / sum);
+      axes[panel ? `yaxis${panel + 1}` : "yaxis"] = { domain: [lower, upper], rangemode: "tozero", nticks: 4, ...more };
+      titles.push({ xref: "paper", x: 0, xanchor: "left", yref: "paper", y: upper, yanchor: "bottom", showarrow: false, text: `<b>${title}</b>`, font: { size: 12 } });
+      top = lower;
       panel += 1;
       return panel > 1 ? `y${panel}` : "y";
     };
     const step = { width: 1.4, shape: "hv" };
     for (const sn of chosen) {
-      const name = snName(recording, sn), axis = nextAxis(narrow() ? `${name} (ms)` : `${name} backlog (ms)`);
-      traces.push({ name: `${name}: true backlog`, x: time, y: kept.map((k) => cell(recording, "true", k, sn)), yaxis: axis, mode: "lines", line: { color: css("--ink"), ...step },
+      const name = snName(recording, sn), own = { meta: name, showlegend: sn === chosen[0] }, axis = nextAxis(`${name}: backlog (ms)`);
+      traces.push({ ...own, name: "true backlog", x: time, y: kept.map((k) => cell(recording, "true", k, sn)), yaxis: axis, mode: "lines", line: { color: css("--ink"), ...step },
         hovertemplate: "%{x:.1f} ms: true backlog %{y:.1f} ms<extra></extra>" });
       if (!recording.status) continue;
-      if (kept.some((k) => t.believed[k])) traces.push({ name: `${name}: what the EN believes`, x: time, y: kept.map((k) => cell(recording, "believed", k, sn)), yaxis: axis, mode: "lines",
+      if (kept.some((k) => t.believed[k])) traces.push({ ...own, name: "what the EN believes", x: time, y: kept.map((k) => cell(recording, "believed", k, sn)), yaxis: axis, mode: "lines",
         line: { color: css("--focus"), dash: "dash", ...step }, hovertemplate: "%{x:.1f} ms: believed %{y:.1f} ms<extra></extra>" });
       const sent = recording.updates.time.filter((_, k) => recording.updates.send[k] && recording.updates.sn[k] === sn);
-      traces.push({ name: `${name}: update sent`, x: sent, y: sent.map(() => 0), yaxis: axis, mode: "markers", marker: { symbol: "triangle-up", size: 8, color: "#0072b2" },
+      traces.push({ ...own, name: "update sent", x: sent, y: sent.map(() => 0), yaxis: axis, mode: "markers", marker: { symbol: "triangle-up", size: 8, color: "#0072b2" },
         hovertemplate: "update sent at %{x:.1f} ms<extra></extra>" });
     }
     const hues = ["#0072b2", "#cc79a7", "#009e73", "#e69f00", "#56b4e9"];
     if (recording.status) {
-      const axis = nextAxis("age (ms)");
-      for (const sn of chosen) traces.push({ name: `age of the belief${several(recording) ? ` about SN ${sn + 1}` : ""}`, x: time, y: kept.map((k) => cell(recording, "age", k, sn)), yaxis: axis, mode: "lines",
+      const axis = nextAxis("age of what the EN believes (ms)");
+      for (const sn of chosen) traces.push({ name: `age${several(recording) ? ` of SN ${sn + 1}'s status` : ""}`, x: time, y: kept.map((k) => cell(recording, "age", k, sn)), yaxis: axis, mode: "lines",
         line: { color: hues[sn % hues.length], width: 1.2 }, hovertemplate: "%{x:.1f} ms: %{y:.1f} ms old<extra></extra>" });
     }
-    const inside = nextAxis("tasks");
+    const inside = nextAxis("tasks in the nodes");
     traces.push({ name: "tasks in the EN", x: time, y: kept.map((k) => t.en_requests[k]), yaxis: inside, mode: "lines", line: { color: "#7a6a00", ...step },
       hovertemplate: "%{x:.1f} ms: %{y} in the EN<extra></extra>" });
     for (const sn of chosen) traces.push({ name: `tasks in ${several(recording) ? `SN ${sn + 1}` : "the SN"}`, x: time, y: kept.map((k) => cell(recording, "sn_requests", k, sn)), yaxis: inside, mode: "lines",
       line: { color: hues[sn % hues.length], dash: "dot", ...step }, hovertemplate: "%{x:.1f} ms: %{y}<extra></extra>" });
     const ticks = [...Array(sns + 2).keys()].filter((action) => chosenEn() === null || action === 0 || action > sns || recording.reach[chosenEn()][action - 1] !== nobody);
-    const decided = nextAxis("", { tickvals: ticks, ticktext: ticks.map((action) => actionName(action, recording, chosenEn())), range: [-0.6, sns + 1.6], rangemode: "normal" });
+    const decided = nextAxis("decisions and outcomes", { tickvals: ticks, ticktext: ticks.map((action) => actionName(action, recording, chosenEn())), range: [-0.6, sns + 1.6], rangemode: "normal" });
     for (const outcome of Object.keys(shapes)) {
       const which = kept.filter((k) => t.outcome[k] === outcome);
       if (which.length) traces.push({
-        name: `${outcome}: ${words[outcome]}`, x: which.map((k) => t.time[k]), y: which.map((k) => heightOf(recording, k)), yaxis: decided, mode: "markers",
+        name: `${words[outcome]} (${outcome})`, x: which.map((k) => t.time[k]), y: which.map((k) => heightOf(recording, k)), yaxis: decided, mode: "markers",
         customdata: which, hoverinfo: "none", marker: { symbol: shapes[outcome], color: tints[outcome], size: 8 },
       });
     }
@@ -118,23 +119,26 @@
       marker: { symbol: "circle-open", size: 18, color: css("--ink"), line: { width: 2 } } });
     const end = recording.until_ms || recording.window_ms, start = Math.min(recording.warmup_ms, Math.max(0, end - 500));
     if (!state.range) state.range = [start, Math.min(end, state.span ? start + state.span : end)];
-    by("chart-viewer").style.height = `${(narrow() ? 8 : 7) * sum + 6}rem`;
+    /* The legend is below, in as many rows as its names need. */
+    const chart = by("chart-viewer"), listed = traces.filter((trace) => trace.showlegend !== false), longest = Math.max(...listed.map((trace) => trace.name.length)), letters = narrow() ? 5.6 : 6.6;
+    const columns = Math.max(1, Math.floor((chart.clientWidth - 85) / (longest * letters + 45))), below = 60 + 19 * Math.ceil(listed.length / columns);
+    chart.style.height = `${sum + below}px`;
     draw("chart-viewer", traces, {
-      margin: { l: 70, r: 15, t: 10, b: 40 }, showlegend: true, legend: { orientation: "h", y: -0.1, yanchor: "top", font: { size: narrow() ? 10 : 12 } },
-      xaxis: { title: { text: "time (ms)" }, range: state.range, anchor: decided }, ...axes,
+      height: sum + below, margin: { l: 70, r: 15, t: 0, b: below }, showlegend: true, annotations: titles,
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: narrow() ? 10 : 12 } },
+      xaxis: { title: { text: "time (ms)", standoff: 5 }, range: state.range, anchor: decided }, ...axes,
     }, "one episode: true and believed backlogs, ages, decisions");
     markTask();
     const count = (label) => kept.filter((k) => t.outcome[k] === label && t.time[k] >= recording.warmup_ms).length, m = recording.metrics;
     by("viewer-note").textContent = `${recording.until_ms ? `The first ${(end / 1000).toFixed(1)} s of the episode. ` : ""}`
       + `Success ${number(m.success_rate)}, net utility ${number(m.net_utility_per_task, 1)} per task, update cost ${number(m.update_cost_rate, 1)}/s in what is shown, after the warm-up. `
-      + `FN marks (${count("FN")} here after the warm-up) are tasks that were rejected although a route was feasible at that moment. The metric “fn rate” (${number(m.fn_rate)}) counts `
-      + "only those beyond the quota: where more work arrives than all nodes can do, somebody must be rejected, and that many rejections count as justified.";
+      + (kept.some((k) => t.outcome[k] === "FN") ? `${count("FN")} tasks after the warm-up were rejected although a route was feasible at that moment (FN). The metric “fn rate” (${number(m.fn_rate)}) counts `
+      + "only those beyond the quota: where more work arrives than all nodes can do, somebody must be rejected, and that many rejections count as justified." : "");
     tableViews.viewer = () => ({
       header: ["task", "ms", "EN", "decision", "outcome", "ms to deadline", ...chosen.flatMap((sn) => [`SN ${sn + 1} true (ms)`, "believed (ms)", "age (ms)"])],
       rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.en[k] + 1, actionName(t.action[k], recording, t.en[k]), t.outcome[k], number(t.deadline[k], 1),
         ...chosen.flatMap((sn) => ["true", "believed", "age"].map((column) => (recording.status || column === "true" ? number(cell(recording, column, k, sn), 1) : "–")))]),
     });
-    const chart = by("chart-viewer");
     if (chart.on && !chart.dataset.listens) {
       chart.dataset.listens = "yes";
       const show = (event) => { const point = event.points[0]; if (point && point.customdata !== undefined) showTask(point.customdata); };
