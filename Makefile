@@ -32,7 +32,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-BENCHMARKS := world decisions training scheduler envs engines live faults
+BENCHMARKS := world decisions training scheduler envs engines live faults report
 
 bench: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done

@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars
 import pytest
 from browsers import open_page, opened_browser
+from PIL import Image
 from selenium.webdriver.common.keys import Keys
 from small import small_plan
 
@@ -56,6 +57,8 @@ def test_every_figure_is_there_in_three_formats(report):
         head = path.read_bytes()[:200]
         start = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml"}[path.suffix]
         assert head.startswith(start)
+    with Image.open(next(path for path in report.figures if path.name == "success.png")) as seen:
+        assert seen.width == 1320  # two panels of 4.4 inches at 150 dpi
 
 
 def test_tables_are_there_in_markdown_and_latex(report):

@@ -11,6 +11,7 @@ from cosmo.study.statistics import smoothed
 from cosmo.study.style import METRIC_TITLES, looks
 
 FORMATS = ("pdf", "svg", "png")
+_DPI = 150.0  # of the PNG
 Panel = Any  # matplotlib's Axes
 _SHARES = ("success_rate", "decision_accuracy", "decision_regret")  # from 0 to 1
 
@@ -49,19 +50,33 @@ def _drawn(processes: list[str], draw: Callable[[Panel, str], None], label: str)
 
 
 def _saved(figure: Any, path: Path, formats: tuple[str, ...]) -> list[Path]:
-    """The figure as files of these formats, the same bytes every time."""
+    """The figure as files of these formats, the same bytes every time.
+
+    Each format's own canvas draws it: `savefig` would draw it twice, and lay it out each time.
+    """
     from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     written = []
     with rc_context(_STYLE):
-        figure.draw_without_rendering()  # laid out once for all formats
+        pdf: Any = FigureCanvasPdf(figure)  # their methods have no types
+        svg: Any = FigureCanvasSVG(figure)
+        agg: Any = FigureCanvasAgg(figure)  # the last one lays it out
+        figure.get_layout_engine().execute(figure)
         figure.set_layout_engine("none")
         for kind in formats:
+            figure.set_dpi(_DPI)  # others change it
             target = path.with_name(f"{path.name}.{kind}")  # a name may have dots of its own
             # No date: the same study gives the same bytes.
-            dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
             with whole_file(target) as temporary:
-                figure.savefig(temporary, format=kind, dpi=150, metadata=dates[kind])
+                if kind == "pdf":
+                    pdf.print_pdf(temporary, metadata={"CreationDate": None})
+                elif kind == "svg":
+                    svg.print_svg(temporary, metadata={"Date": None})
+                else:
+                    agg.print_png(temporary)
             written.append(target)
     return written
 

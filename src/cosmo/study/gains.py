@@ -62,31 +62,44 @@ def gains_at_loads(
     `metrics` has a row for every run and episode, of one scenario.
     """
     found = []
-    for (process, rate), here in metrics.group_by(["arrivals", "rate"], maintain_order=True):
-        names = [name for name in opponents if name != focus]
-        table = _values(here, metric, [focus, *names])
+    names = [focus, *(name for name in opponents if name != focus)]
+    for (process, rate), played in _played(metrics, metric).items():
+        table = _values(played, names)
         if focus not in table or len(table) < 2:
             continue
         own, others = table.pop(focus), table
         means = {name: float(values.mean()) for name, values in others.items()}
         best = max(means, key=lambda name: means[name])
         drawn = _drawn(np.stack([own, *others.values()]))
-        place, value = (str(process), float(rate)), float(own.mean())
-        found.append(Gain(*place, value, best, means[best], drawn[0], drawn[1:].max(axis=0)))
+        value = float(own.mean())
+        found.append(Gain(process, rate, value, best, means[best], drawn[0], drawn[1:].max(axis=0)))
     return found
 
 
-def _values(here: polars.DataFrame, metric: str, names: Sequence[str]) -> dict[str, Draws]:
+# Of one load: by method, then (seed, episode).
+_Played = dict[str, dict[tuple[int, int], float | None]]
+
+
+def _played(metrics: polars.DataFrame, metric: str) -> dict[tuple[str, float], _Played]:
+    """By load (arrivals, rate), in order of the table; one pass, as tables may be large."""
+    found: dict[tuple[str, float], _Played] = {}
+    columns = ("arrivals", "rate", "method", "seed", "episode", metric)
+    for process, rate, name, seed, episode, value in metrics.select(columns).iter_rows():
+        found.setdefault((process, rate), {}).setdefault(name, {})[seed, episode] = value
+    return found
+
+
+def _values(played: _Played, names: Sequence[str]) -> dict[str, Draws]:
     """[run, episode] of every method that has a number for each run and episode of the first."""
     found: dict[str, Draws] = {}
     keys: list[tuple[int, int]] = []
     for name in names:
-        rows = here.filter(method=name).sort("seed", "episode").select("seed", "episode", metric)
-        own = list(rows.select("seed", "episode").iter_rows())
-        if not len(rows) or rows[metric].null_count() or own != (keys or own):
+        own = sorted(played.get(name, {}))
+        if not own or None in played[name].values() or own != (keys or own):
             continue
         keys = own
-        found[name] = rows[metric].to_numpy().reshape(rows["seed"].n_unique(), -1)
+        runs = len({seed for seed, _ in own})
+        found[name] = np.array([played[name][key] for key in own], float).reshape(runs, -1)
     return found
 
 

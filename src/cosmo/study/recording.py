@@ -106,31 +106,31 @@ class Recorder(Watcher):
             "bytes": seen.input_bytes[0],
             "cycles": seen.cycles[0],
             "deadline": seen.slack_ms[0],
-            "feasible": truth.feasible[0].astype(int).tolist(),
-            "delays": _all_rounded(truth.delay_ms[0]),
-            "true": _all_rounded(truth.sn_state[0, :, WORK] / self._sn_speed[seen.sn[0]]),
-            "idle_true": _all_rounded(truth.sn_state[0, :, IDLE]),
-            "age": _all_rounded(seen.age_ms[0]),
+            "feasible": truth.feasible[0].tolist(),
+            "delays": truth.delay_ms[0].copy(),
+            "true": truth.sn_state[0, :, WORK] / self._sn_speed[seen.sn[0]],
+            "idle_true": truth.sn_state[0, :, IDLE].copy(),
+            "age": np.array(seen.age_ms[0]),
             "en_backlog": seen.en_state[0, WORK] / self._en_speed[seen.en[0]],
             "en_requests": seen.en_state[0, REQUESTS],
-            "sn_requests": _all_rounded(truth.sn_state[0, :, REQUESTS]),
+            "sn_requests": truth.sn_state[0, :, REQUESTS].copy(),
             "local_wait": seen.local_wait_ms[0],
-            "values": _all_rounded(values),
+            "values": None if values is None else np.array(values, float),
             **self._believed(seen),
         }
         for name, value in row.items():
-            self._tasks[name].append(_rounded(value) if isinstance(value, float) else value)
+            self._tasks[name].append(value)
 
     def _believed(self, seen: DispatchObservation) -> dict[str, Any]:
         """What each SN has told: a backlog if the status is raw, else the numbers alone."""
         heard, sn = seen.heard[0], seen.sn[0]
         if not self._raw:
-            told = [_all_rounded(seen.status[0, k]) if heard[k] else None for k in range(seen.sns)]
+            told = [seen.status[0, k].copy() if heard[k] else None for k in range(seen.sns)]
             return {"believed": None, "idle_believed": None, "semantic": told}
         state = np.where(heard[:, None], seen.status[0][:, :RAW], self._idle[sn])
         return {
-            "believed": _all_rounded(state[:, WORK] / self._sn_speed[sn]),
-            "idle_believed": _all_rounded(state[:, IDLE]),
+            "believed": state[:, WORK] / self._sn_speed[sn],
+            "idle_believed": state[:, IDLE],
             "semantic": None,
         }
 
@@ -138,8 +138,11 @@ class Recorder(Watcher):
         """All of it, with what became of the tasks and a few metrics of the episode."""
         which = np.array(self._tasks["task"], np.int64)
         labels = [OUTCOME_NAMES[int(label)] for label in outcome.outcome[which]]
-        tasks = self._tasks | {"outcome": labels}
-        tasks["finished"] = [_rounded(time) for time in outcome.finished_ms[which]]
+        tasks = {
+            name: _column(values) for name, values in self._tasks.items() if name != "feasible"
+        }
+        tasks["feasible"] = np.array(self._tasks["feasible"], int).tolist()
+        tasks |= {"outcome": labels, "finished": _all_rounded(outcome.finished_ms[which])}
         metrics = episode_metrics(self._scenario, outcome, self._carries)
         return {
             "format": FORMAT,
@@ -190,5 +193,26 @@ def _rounded(value: float) -> float | None:
     return None if math.isnan(number) or math.isinf(number) else float(f"{number:.5g}")
 
 
-def _all_rounded(values: Any) -> list[float | None] | None:
-    return None if values is None else [_rounded(value) for value in values]
+def _all_rounded(values: NDArray[np.float64]) -> list[Any]:
+    """The same of an array of any shape, as lists, at once: recordings have many numbers."""
+    known = np.isfinite(values)
+    safe = np.where(known & (values != 0.0), np.abs(values), 1.0)
+    digits = 4 - np.floor(np.log10(safe)).astype(int)  # after the point, for five in all
+    up, down = 10.0 ** np.maximum(digits, 0), 10.0 ** np.maximum(-digits, 0)
+    rounded = np.rint(np.where(known, values, 0.0) * up / down) * down / up
+    found = np.asarray(rounded, object)
+    found[~known] = None
+    return list(found.tolist())
+
+
+def _column(values: list[Any]) -> list[Any]:
+    """A column of `note_task`, rounded: whole numbers stay, null where there is nothing."""
+    if all(isinstance(value, (float, np.ndarray)) for value in values):
+        return _all_rounded(np.array(values, np.float64))
+    return [_entry(value) for value in values]
+
+
+def _entry(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_entry(each) for each in value]
+    return _all_rounded(value) if isinstance(value, np.ndarray) else value

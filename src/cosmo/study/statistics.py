@@ -1,7 +1,7 @@
 """From episodes to what is reported: intervals over runs, paired differences, gains, t90."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -105,10 +105,15 @@ def paired(
     Pairs have the same seed and episode. The interval is a percentile bootstrap that draws runs,
     then episodes within them: episodes of a run share its trained policy.
     """
-    pairs = _pairs(metrics, one, other, metric)
-    rows = []
-    for key, group in pairs.group_by(["scenario", "arrivals", "rate"], maintain_order=True):
-        rows.append((*key, *difference_of(group), len(group)))
+    loads: dict[tuple[str, str, float], dict[int, list[float]]] = {}
+    pairs = _pairs(metrics, one, other, metric).with_columns(lead=polars.col("a") - polars.col("b"))
+    columns = ("scenario", "arrivals", "rate", "seed", "lead")
+    for scenario, process, rate, seed, lead in pairs.select(columns).iter_rows():
+        loads.setdefault((scenario, process, rate), {}).setdefault(seed, []).append(lead)
+    rows = [
+        (*key, *_difference(runs.values()), sum(map(len, runs.values())))
+        for key, runs in loads.items()
+    ]
     schema: dict[str, Any] = {"scenario": polars.String, "arrivals": polars.String}
     schema |= dict.fromkeys(("rate", "difference", "low", "high"), polars.Float64)
     return polars.DataFrame(rows, schema=schema | {"pairs": polars.Int64}, orient="row")
@@ -142,9 +147,22 @@ def _pairs(metrics: polars.DataFrame, one: str, other: str, metric: str) -> pola
 
 def difference_of(pairs: polars.DataFrame) -> Difference:
     """Of a table of pairs: columns `seed`, `a`, `b`, a row an episode."""
-    runs = [
-        (run["a"] - run["b"]).to_numpy() for _, run in pairs.group_by("seed", maintain_order=True)
-    ]
+    runs: dict[int, list[float]] = {}
+    leads = pairs.select("seed", polars.col("a") - polars.col("b"))
+    for seed, lead in leads.iter_rows():
+        runs.setdefault(seed, []).append(lead)
+    return _difference(runs.values())
+
+
+def _difference(runs: Iterable[Sequence[float]]) -> Difference:
+    """Of the leads in each run's episodes."""
+    return _difference_of(tuple(tuple(run) for run in runs))
+
+
+@lru_cache(maxsize=4096)
+def _difference_of(leads: tuple[tuple[float, ...], ...]) -> Difference:
+    """Kept: a report shows the same difference in several tables."""
+    runs = [np.array(run) for run in leads]
     low, high = np.percentile(_resampled_means(runs), [2.5, 97.5])
     return Difference(float(np.concatenate(runs).mean()), float(low), float(high))
 

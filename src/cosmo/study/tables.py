@@ -153,15 +153,11 @@ def comparison(summary: polars.DataFrame, process: str, metric: str, digits: int
     """A row a method, a column a load; mean ± 95 % half-width, of two runs their range."""
     here = summary.filter(arrivals=process, metric=metric)
     rates = sorted(here["rate"].unique())
-    rows = []
-    for (name,), group in here.group_by("method", maintain_order=True):
-        cells = []
-        for rate in rates:
-            row = group.filter(rate=rate)
-            cells.append(
-                told(row["mean"][0], row["ci95"][0], row["runs"][0], digits) if len(row) else "–"
-            )
-        rows.append((f"`{name}`", *cells))
+    cells: dict[str, dict[float, str]] = {}
+    columns = ("method", "rate", "mean", "ci95", "runs")
+    for name, rate, mean, ci95, runs in here.select(columns).iter_rows():
+        cells.setdefault(name, {})[rate] = told(mean, ci95, runs, digits)
+    rows = [(f"`{name}`", *(own.get(rate, "–") for rate in rates)) for name, own in cells.items()]
     return markdown(("method", *(f"{rate:g}" for rate in rates)), rows)
 
 
@@ -170,20 +166,16 @@ def paired_table(metrics: polars.DataFrame, method: str, metric: str) -> str:
     others = [name for name in metrics["method"].unique(maintain_order=True) if name != method]
     found = {name: paired(metrics, method, name, metric) for name in others}
     own = metrics.filter(method=method)
-    rates = sorted(own["rate"].unique())
+    rates, columns = sorted(own["rate"].unique()), ("rate", "difference", "low", "high")
     rows = []
     for process, name in product(own["arrivals"].unique(maintain_order=True), others):
         here = found[name].filter(arrivals=process)
-        cells = []
-        for rate in rates:
-            row = here.filter(rate=rate)
-            if len(row):
-                difference, low, high = row.select("difference", "low", "high").row(0)
-                cells.append(f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]")
-            else:
-                cells.append("–")
-        if len(here):
-            rows.append((process, f"− {name}", *cells))
+        cells = {
+            rate: f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"
+            for rate, difference, low, high in here.select(*columns).iter_rows()
+        }
+        if cells:
+            rows.append((process, f"− {name}", *(cells.get(rate, "–") for rate in rates)))
     return markdown(("arrivals", method, *(f"{rate:g} tasks/s" for rate in rates)), rows)
 
 
