@@ -1,14 +1,19 @@
 """Recorded episodes: what is in them, and the page that `cosmo view` makes of a file."""
 
 import json
+import math
 import re
 
 import pytest
 from browsers import open_page, opened_browser
 
 from cosmo import load, method
+from cosmo.live.decisions import DecisionLog
+from cosmo.live.items import Fate, Item
+from cosmo.study.decision_log import read_decisions
 from cosmo.study.recording import record
 from cosmo.workload import episode
+from slow import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +81,87 @@ def test_a_file_becomes_a_page_with_every_sn(cosmo, file):
             r"\d+ tasks after the warm-up were rejected .* beyond the quota", note.text
         )
         assert browser.get_log("browser") == []
+
+
+def _item(number, action, decided_ms, **more):
+    return Item(number, generated_ms=1000.0 + 10.0 * number, deadline_ms=50.0, input_bytes=4e4,
+                cycles=1e7, ue=number % 2, kind="<b>", action=action,
+                decided_ms=1000.0 + decided_ms, **more)  # fmt: skip
+
+
+def _logged(path):
+    """Five tasks of an EN with two SNs, as a daemon writes them down."""
+    wrong = []
+    kept = DecisionLog(str(path), 100, wrong.append)
+    kept.add(_item(0, 0, 1.0), Fate.DONE, 1040.0)
+    kept.add(_item(1, 2, 11.0, rerun=True), Fate.LATE, 1070.0)
+    kept.add(_item(2, 3, 21.0), Fate.REJECTED, 1021.0)
+    kept.add(_item(3, 1, 31.0), Fate.REFUSED, 1033.0)
+    kept.add(_item(4, -1, math.nan), Fate.EXPIRED, 1090.0)
+    kept.close()
+    assert not wrong
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_decision_log_is_a_recording_without_truth(tmp_path, suffix):
+    found = read_decisions(_logged(tmp_path / f"decisions{suffix}"))
+    tasks = found["tasks"]
+    assert (found["live"], found["ens"], found["sns"], found["window_ms"]) == (True, 1, 2, 90.0)
+    assert tasks["time"] == [0.0, 10.0, 20.0, 30.0, 40.0]
+    assert tasks["outcome"] == ["DONE", "LATE", "REJECTED", "REFUSED", "EXPIRED"]
+    # Counted by hand: the first leaves the EN when the last comes, the second stays at its SN.
+    assert tasks["en_requests"] == [0, 1, 1, 1, 0]
+    assert tasks["sn_requests"] == [[0, 0], [0, 0], [0, 1], [0, 1], [0, 1]]
+    assert found["metrics"] == {"success_rate": 0.2}
+
+
+def test_a_decision_log_becomes_a_page(cosmo, tmp_path):
+    log = _logged(tmp_path / "decisions.csv")
+    code, out, err = cosmo("view", log)
+    assert (code, out) == (0, "")
+    page = log.with_suffix(".html")
+    assert f"open {page}" in err
+    with opened_browser() as browser:
+        open_page(browser, page)
+        shown = browser.execute_script(
+            "return document.getElementById('chart-viewer').data.map(t => t.name)"
+        )
+        assert {"tasks in the EN", "tasks at SN 2", "done in time (DONE)"} <= set(shown)
+        assert not [name for name in shown if "believes" in name or "true" in name]
+        for _ in range(2):
+            browser.execute_script("document.querySelector('[data-task=\"1\"]').click()")
+        card = browser.find_element("id", "task").text
+        assert card.startswith("task 1 (<b>) of UE 1, at 10.0 ms: to SN 2 → done, but late (LATE)")
+        assert "decided after 1.0 ms, answered after 60.0 ms; its SN vanished" in card
+        browser.execute_script("document.querySelector('[data-table=\"viewer\"]').open = true")
+        rows = "return document.querySelectorAll('[data-table=\"viewer\"] tr').length"
+        wait_until(lambda: browser.execute_script(rows) == 6, "the table has its rows")
+        assert "20.0 % of them done in time" in browser.find_element("id", "viewer-note").text
+        assert browser.get_log("browser") == []
+
+
+_HEADER = "time_ms,ue,input_bytes,cycles,deadline_ms,kind,decided_ms,action,fate,ended_ms,rerun"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "is not a decision log (column time_ms is missing; a daemon writes one"),
+        ("time_ms,ue\n1,2\n", "column input_bytes is missing"),
+        (_HEADER, "has no task in it"),
+        (f"{_HEADER}\n0,0,1,1,1,,0,x,DONE,1,0", "row 1: action = 'x': must be a whole number"),
+        (f"{_HEADER}\n0,0,1,1,1,,0,0,WELL,1,0", "row 1: fate = 'WELL': must be one of DONE, LATE"),
+        (f"{_HEADER}\n0,0,1,1", "row 1: 4 values, must be 11"),
+    ],
+)
+def test_other_tables_are_refused_in_one_line(cosmo, tmp_path, text, line):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    code, _, err = cosmo("view", path)
+    assert (code, err.count("\n")) == (2, 1)
+    assert line in err
+    assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from cosmo.cli.options import check_output
 
 def view(
     files: Annotated[
-        list[Path], typer.Argument(help="Episodes that RecordEpisode wrote (episode-0.json).")
+        list[Path],
+        typer.Argument(help="Episodes of RecordEpisode (episode-0.json), decision logs of nodes."),
     ],
     out: Annotated[
         Path | None,
@@ -22,14 +23,23 @@ def view(
 ) -> None:
     """Make a page of recorded episodes: what was believed, what was true, what was decided.
 
+    A decision log of a live node (CSV or Parquet) has decisions and how tasks ended.
+
     cosmo view episodes/episode-0.json --open
+
+    cosmo view decisions.csv --out decisions.html
     """
+    from cosmo.study.decision_log import is_decision_log, read_decisions
     from cosmo.study.page import write_episodes
     from cosmo.study.recording import read_recording
 
     page = out or files[0].with_suffix(".html")
     check_output(page, (".html",))
-    recordings = [{"title": path.name, "method": "", **read_recording(path)} for path in files]
+    recordings = [
+        {"title": path.name, "method": ""}
+        | (read_decisions(path) if is_decision_log(path) else read_recording(path))
+        for path in files
+    ]
     write_episodes(recordings, f"CoSMO: {', '.join(path.name for path in files)}", page)
     notes.print(f"open {page}", soft_wrap=True)
     if opened:

@@ -82,7 +82,7 @@ def _shared(recordings: list[dict[str, Any]]) -> dict[str, Any]:
     common = {
         name: first[name]
         for name in _WORKLOAD
-        if all(each["tasks"][name] == first[name] for each in recordings)
+        if all(each["tasks"].get(name) == first[name] for each in recordings)
     }
     return {
         "workload": common,

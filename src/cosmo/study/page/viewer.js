@@ -1,8 +1,15 @@
   /* ---- one episode ---- */
-  const shapes = { TP: "circle", FP: "x", TN: "square", FN: "diamond", undecided: "circle-open" };
-  const tints = { TP: "#009e73", FP: "#d55e00", TN: "#8a919c", FN: "#e69f00", undecided: "#5f6368" };
+  const shapes = {
+    TP: "circle", FP: "x", TN: "square", FN: "diamond", undecided: "circle-open",
+    DONE: "circle", LATE: "x", EXPIRED: "x-open", REFUSED: "triangle-down", FAILED: "star", REJECTED: "square",
+  };
+  const tints = {
+    TP: "#009e73", FP: "#d55e00", TN: "#8a919c", FN: "#e69f00", undecided: "#5f6368",
+    DONE: "#009e73", LATE: "#d55e00", EXPIRED: "#d55e00", REFUSED: "#cc79a7", FAILED: "#d55e00", REJECTED: "#8a919c",
+  };
   const words = {
     TP: "accepted, on time", FP: "accepted, failed", TN: "rejected, no route was feasible", FN: "rejected, a route was feasible", undecided: "never decided",
+    DONE: "done in time", LATE: "done, but late", EXPIRED: "no result before the deadline", REFUSED: "refused, no room", FAILED: "failed", REJECTED: "rejected by the method",
   };
   let episodes = [];
   const current = () => episodes[Number(by("recording").value)];
@@ -11,6 +18,7 @@
   const snName = (recording, sn) => (several(recording) ? `SN ${sn + 1}` : "SN");
   /* An action k > 0 offloads to the k-th SN that the EN reaches; without an EN, to "its k-th". */
   const actionName = (action, recording, en) => {
+    if (action < 0) return "not decided";
     if (action === 0) return "local";
     if (action > recording.sns) return "reject";
     if (!several(recording)) return "offload";
@@ -31,6 +39,7 @@
   };
 
   const describe = (recording, k) => {
+    if (recording.live) return describeLive(recording, k);
     const t = recording.tasks, sns = recording.sns;
     const reach = recording.reach[t.en[k]];
     const names = [...Array(sns + 2).keys()].map((action) => actionName(action, recording, t.en[k]));
@@ -52,6 +61,16 @@
     if (t.values[k]) lines.push(`action values: ${t.values[k].map((value, action) => (there(action) ? `${names[action]} ${number(value)}` : "")).filter((text) => text).join(", ")}`);
     return lines;
   };
+  /* Of a decision log: what the node knew of the task, and how it ended. */
+  const describeLive = (recording, k) => {
+    const t = recording.tasks, since = (time) => (time === null ? "–" : `${number(time - t.time[k], 1)} ms`);
+    return [
+      `task ${t.task[k]}${t.kind[k] ? ` (${t.kind[k]})` : ""} of UE ${t.ue[k]}, at ${number(t.time[k], 1)} ms: ${actionName(t.action[k], recording, 0)} → ${words[t.outcome[k]]} (${t.outcome[k]})`,
+      `${(t.bytes[k] / 1000).toFixed(1)} kB, ${(t.cycles[k] / 1e6).toFixed(2)} Mcycles, ${number(t.deadline[k], 1)} ms to its deadline`,
+      `decided after ${since(t.decided[k])}, answered after ${since(t.finished[k])}${t.rerun[k] ? "; its SN vanished, and the EN took it up itself" : ""}`,
+      `at that time ${t.en_requests[k]} tasks were in the EN${t.sn_requests[k].map((count, sn) => `, ${count} at ${snName(recording, sn)}`).join("")}`,
+    ];
+  };
   const showTask = (k) => {
     state.task = k;
     by("task").textContent = describe(current(), k).join("\n");
@@ -67,7 +86,8 @@
 
   const viewer = () => {
     if (!episodes.length) return;
-    const recording = current(), t = recording.tasks, sns = recording.sns, chosen = shownSns(recording);
+    const recording = current(), t = recording.tasks, sns = recording.sns, here = shownSns(recording);
+    const chosen = recording.live ? [] : here; // of a live node nobody knows what was true at SNs
     const kept = t.time.map((_, k) => k).filter((k) => inView(recording, k));
     const time = kept.map((k) => t.time[k]);
     const traces = [], axes = {}, titles = [];
@@ -104,10 +124,10 @@
     const inside = nextAxis("tasks in the nodes");
     traces.push({ name: "tasks in the EN", x: time, y: kept.map((k) => t.en_requests[k]), yaxis: inside, mode: "lines", line: { color: "#7a6a00", ...step },
       hovertemplate: "%{x:.1f} ms: %{y} in the EN<extra></extra>" });
-    for (const sn of chosen) traces.push({ name: `tasks in ${several(recording) ? `SN ${sn + 1}` : "the SN"}`, x: time, y: kept.map((k) => cell(recording, "sn_requests", k, sn)), yaxis: inside, mode: "lines",
+    for (const sn of here) traces.push({ name: `tasks ${recording.live ? "at" : "in"} ${several(recording) ? `SN ${sn + 1}` : "the SN"}`, x: time, y: kept.map((k) => cell(recording, "sn_requests", k, sn)), yaxis: inside, mode: "lines",
       line: { color: hues[sn % hues.length], dash: "dot", ...step }, hovertemplate: "%{x:.1f} ms: %{y}<extra></extra>" });
-    const ticks = [...Array(sns + 2).keys()].filter((action) => chosenEn() === null || action === 0 || action > sns || recording.reach[chosenEn()][action - 1] !== nobody);
-    const decided = nextAxis("decisions and outcomes", { tickvals: ticks, ticktext: ticks.map((action) => actionName(action, recording, chosenEn())), range: [-0.6, sns + 1.6], rangemode: "normal" });
+    const ticks = [...(kept.some((k) => t.action[k] < 0) ? [-1] : []), ...Array(sns + 2).keys()].filter((action) => chosenEn() === null || action <= 0 || action > sns || recording.reach[chosenEn()][action - 1] !== nobody);
+    const decided = nextAxis("decisions and outcomes", { tickvals: ticks, ticktext: ticks.map((action) => actionName(action, recording, chosenEn())), range: [kept.some((k) => t.action[k] < 0) ? -1.6 : -0.6, sns + 1.6], rangemode: "normal" });
     for (const outcome of Object.keys(shapes)) {
       const which = kept.filter((k) => t.outcome[k] === outcome);
       if (which.length) traces.push({
@@ -130,11 +150,16 @@
     }, "one episode: true and believed backlogs, ages, decisions");
     markTask();
     const count = (label) => kept.filter((k) => t.outcome[k] === label && t.time[k] >= recording.warmup_ms).length, m = recording.metrics;
-    by("viewer-note").textContent = `${recording.until_ms ? `The first ${(end / 1000).toFixed(1)} s of the episode. ` : ""}`
+    if (recording.live) by("viewer-note").textContent = `${kept.length} tasks of a live node, ${(100 * m.success_rate).toFixed(1)} % of them done in time. A task counts as in a node from its decision to its answer.`;
+    else by("viewer-note").textContent = `${recording.until_ms ? `The first ${(end / 1000).toFixed(1)} s of the episode. ` : ""}`
       + `Success ${number(m.success_rate)}, net utility ${number(m.net_utility_per_task, 1)} per task, update cost ${number(m.update_cost_rate, 1)}/s in what is shown, after the warm-up. `
       + (kept.some((k) => t.outcome[k] === "FN") ? `${count("FN")} tasks after the warm-up were rejected although a route was feasible at that moment (FN). The metric “fn rate” (${number(m.fn_rate)}) counts `
       + "only those beyond the quota: where more work arrives than all nodes can do, somebody must be rejected, and that many rejections count as justified." : "");
-    tableViews.viewer = () => ({
+    tableViews.viewer = () => (recording.live ? {
+      header: ["task", "ms", "UE", "kind", "decision", "outcome", "ms to deadline", "answered after (ms)"],
+      rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.ue[k], t.kind[k], actionName(t.action[k], recording, 0), words[t.outcome[k]], number(t.deadline[k], 1),
+        t.finished[k] === null ? "–" : number(t.finished[k] - t.time[k], 1)]),
+    } : {
       header: ["task", "ms", "EN", "decision", "outcome", "ms to deadline", ...chosen.flatMap((sn) => [`SN ${sn + 1} true (ms)`, "believed (ms)", "age (ms)"])],
       rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.en[k] + 1, actionName(t.action[k], recording, t.en[k]), t.outcome[k], number(t.deadline[k], 1),
         ...chosen.flatMap((sn) => ["true", "believed", "age"].map((column) => (recording.status || column === "true" ? number(cell(recording, column, k, sn), 1) : "–")))]),
@@ -166,6 +191,8 @@
     fill("recording", episodes.map((_, k) => k), episodes.map((each) => each.title));
     refillViewer();
     by("viewer").hidden = false;
+    by("viewer-about").textContent = `${rows.length ? "One workload, played by every method: w" : "W"}hat the EN believes about each SN, what is true, and what it does. `
+      + "Choose a task by pointing at its mark, or with the buttons; drag to zoom.";
     by("recording").addEventListener("change", () => { state.task = null; refillViewer(); changed(); if (state.task !== null) showTask(state.task); });
     by("viewer-sn").addEventListener("change", changed);
     by("viewer-en").addEventListener("change", () => { refillViewer(); changed(); });
