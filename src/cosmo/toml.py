@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+_WIDTH = 80  # of a line, where its items can be broken up
+
 
 def text(data: Mapping[str, Any]) -> str:
     """A document of numbers, texts, lists and groups; what is None is left out.
@@ -22,7 +24,7 @@ def _lines(table: Mapping[str, Any], prefix: str) -> list[str]:
         if isinstance(value, tuple | list) and value and isinstance(value[0], Mapping)
     }
     plain = {key: value for key, value in known.items() if key not in groups | lists}
-    lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
+    lines = [line for key, value in plain.items() for line in _assigned(key, value)]
     for key, value in groups.items():
         name = f"{prefix}{key}"
         lines += ["", f"[{name}]", *_lines(value, prefix=f"{name}.")]
@@ -31,6 +33,20 @@ def _lines(table: Mapping[str, Any], prefix: str) -> list[str]:
             name = f"{prefix}{key}"
             lines += ["", f"[[{name}]]", *_lines(item, prefix=f"{name}.")]
     return lines
+
+
+def _assigned(key: str, value: object) -> list[str]:
+    """`key = value`; a list that is too long for a line goes over several."""
+    line = f"{key} = {_value(value)}"
+    if len(line) <= _WIDTH or not isinstance(value, tuple | list):
+        return [line]
+    lines = [f"{key} = [", " "]
+    for item in value:
+        text = f" {_value(item)},"
+        if len(lines[-1]) + len(text) > _WIDTH and lines[-1] != " ":
+            lines.append(" ")
+        lines[-1] += text
+    return [*lines, "]"]
 
 
 _CONTROL = re.compile(r'[\x00-\x1f\x7f"\\]')  # what a string of TOML may not hold as it is

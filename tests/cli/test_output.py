@@ -1,14 +1,11 @@
-"""What commands print at 80 columns, kept as text: a cell that is cut shows here.
+"""What commands print at 80 columns, kept as text (see golden_text)."""
 
-Change it on purpose: `COSMO_GOLDEN=write python -m pytest tests/cli/test_output.py`.
-"""
-
-import os
 from pathlib import Path
 
 import polars
 import pytest
 import typer
+from golden_text import as_before, eighty_columns
 from small import small_plan
 
 from cosmo.cli.app import app
@@ -17,30 +14,17 @@ from cosmo.cli.console import metrics_table, show
 from cosmo.measure import METRICS, Interval
 from cosmo.study.store import NO_CURVES, Study
 
-GOLDEN = Path(__file__).parent / "golden"
-
 
 @pytest.fixture(autouse=True)
-def eighty_columns(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "dumb")
-
-
-def _as_before(name, text):
-    lines = [line.rstrip() for line in text.splitlines()]
-    assert max(map(len, lines)) <= 80
-    path = GOLDEN / f"{name}.txt"
-    if os.environ.get("COSMO_GOLDEN") == "write":
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert lines == path.read_text(encoding="utf-8").splitlines()
+def narrow(monkeypatch):
+    eighty_columns(monkeypatch)
 
 
 @pytest.mark.parametrize("command", ["methods", "scenario list", "study list"])
 def test_lists(cosmo, command):
     code, out, _ = cosmo(*command.split())
     assert code == 0
-    _as_before(command.replace(" ", "-"), out)
+    as_before(command.replace(" ", "-"), out)
 
 
 def _study(rates, seeds):
@@ -73,7 +57,7 @@ def _study(rates, seeds):
 )
 def test_results(capsys, name, rates, seeds):
     print_results(_study(rates, seeds))
-    _as_before(f"results-{name}", capsys.readouterr().out)
+    as_before(f"results-{name}", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("episodes", [1, 2, 5])
@@ -84,7 +68,7 @@ def test_metrics_of_one_method(capsys, episodes):
         for place, name in enumerate(METRICS)
     }
     show(metrics_table(f"a method, {episodes} episode(s)", metrics, episodes))
-    _as_before(f"metrics-{episodes}", capsys.readouterr().out)
+    as_before(f"metrics-{episodes}", capsys.readouterr().out)
 
 
 def _commands():

@@ -20,7 +20,7 @@ from cosmo.cli.options import (
     check_run,
     chosen_scenario,
 )
-from cosmo.measure import clairvoyant_bound, interval
+from cosmo.measure import clairvoyant_bound, interval, told
 from cosmo.measure.clairvoyant import GRID_MS
 from cosmo.workload import episode, from_tasks, read_trace
 
@@ -83,7 +83,7 @@ def bound(
         f"trace {trace}" if trace else f"{scenario.workload.arrivals}, {scenario.workload.rate:g}"
     )
     title = f"clairvoyant bound on {scenario.name} ({load}), seed {seed}: "
-    title += f"{number(mean.mean, 4)} ± {number(mean.ci95, 4)}"
+    title += told(mean.mean, mean.ci95, len(found), 4)
     table = Table("episode", title=title, title_justify="left", title_style="bold", box=SIMPLE)
     for column in ("success rate", "successes", "of tasks", "unknowns", "seconds"):
         table.add_column(column, justify="right")
