@@ -79,7 +79,8 @@ def compared(plan: dict[str, Any], workers: int | None, out: Path) -> None:
 
     right = conducted(plan_checked(plan), out, chosen_executor("local", workers, None))
     study = load(out)
-    written = write_report(study, out / "report", trust=True)
+    with notes.status("writing the report: figures, tables, episodes for the viewer"):
+        written = write_report(study, out / "report", trust=True)
     print_results(study)
     notes.print(f"metrics: {out / 'metrics.parquet'}\nopen {written.page}", soft_wrap=True)
     if not right:

@@ -32,7 +32,8 @@ def report(
     if focus is not None:
         study = study.about_method(focus)
     prepare_engine()
-    written = write_report(study, out or folder / "report", trust)
+    with notes.status("writing figures, tables, episodes for the viewer"):
+        written = write_report(study, out or folder / "report", trust)
     notes.print(
         f"wrote {len(written.figures)} figures, {len(written.tables)} tables\nopen {written.page}",
         soft_wrap=True,

@@ -15,6 +15,9 @@ from cosmo.cli.console import notes, prepare_engine, print_json, show, words
 from cosmo.cli.options import EngineOption, JsonOption
 from cosmo.errors import InputError
 
+_LINE_EVERY_S = 20.0  # in logs, where there are no bars
+_DIGEST, _LONGEST = 11, 34  # of a unit's name: what follows what people read, and how much of that
+
 app = typer.Typer(help="Run and look at studies.", no_args_is_help=True)
 
 PlanArgument = Annotated[str, typer.Argument(help="A preset's name or a TOML file.")]
@@ -169,6 +172,12 @@ def _clock(seconds: float) -> str:
     return f"{minutes}:{rest:02d}"
 
 
+def _unit(name: str) -> str:
+    """A unit for people: without the digest at its end, and short."""
+    plain = name[:-_DIGEST]
+    return plain if len(plain) <= _LONGEST else f"…{plain[1 - _LONGEST :]}"
+
+
 class _Show:
     """A bar for the whole and one for every unit at work; a line now and then for logs."""
 
@@ -201,15 +210,15 @@ class _Show:
         left = f"{_clock(passed * (1 - total) / gained)} left" if gained > 0.01 else ""
         told = f"{progress.done}/{len(progress.units)} units  {left}"
         self._bars.update(self._whole, completed=total, told=told)
-        for name, share in progress.share.items():
-            busy = 0.0 < share < 1.0
-            if busy and name not in self._tasks:
-                self._tasks[name] = self._bars.add_task(f"  {name[:-11]}", total=1.0, told="")
-            if name in self._tasks:
-                if busy:
-                    self._bars.update(self._tasks[name], completed=share)
-                else:
-                    self._bars.remove_task(self._tasks.pop(name))
-        if self._bars.disable and passed >= self._next:
-            self._next = passed + 20.0
-            notes.print(f"{self._title}: {total:.0%}  {told}")
+        for name in [*self._tasks]:
+            if name not in progress.at_work:
+                self._bars.remove_task(self._tasks.pop(name))
+        for name in progress.at_work:
+            if name not in self._tasks:
+                self._tasks[name] = self._bars.add_task(f"  {_unit(name)}", total=1.0, told="")
+            self._bars.update(self._tasks[name], completed=progress.share[name])
+        if self._bars.disable and passed >= self._next and progress.at_work:
+            self._next = passed + _LINE_EVERY_S
+            first, *others = progress.at_work
+            more = f" and {len(others)} more" if others else ""
+            notes.print(f"{self._title}: {total:.0%}  {told.strip()}  at {_unit(first)}{more}")

@@ -94,7 +94,7 @@ class _Progress:
     """A live line for people, a line every ten episodes for logs."""
 
     def __init__(self, title: str, episodes: int) -> None:
-        self._episodes, self._first = episodes, True
+        self._title, self._episodes = title, episodes
         self._bar = Progress(
             words("{task.description}"),
             BarColumn(bar_width=24),
@@ -108,6 +108,8 @@ class _Progress:
 
     def __enter__(self) -> "_Progress":
         self._bar.start()
+        if self._bar.disable:
+            notes.print(f"training {self._title}", soft_wrap=True)
         return self
 
     def __exit__(self, *unused: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from cosmo.errors import InputError
 from cosmo.files import only_run, whole_file
 from cosmo.study import checks, store
-from cosmo.study.executor import Event, Executor, Failed, Finished, carry_out
+from cosmo.study.executor import Event, Executor, Failed, Finished, Started, carry_out
 from cosmo.study.plan import Plan
 from cosmo.study.units import TrainUnit, Unit
 from cosmo.study.work import units_of
@@ -21,6 +21,7 @@ class Progress:
     share: dict[str, float]  # of every unit, by name
     failed: dict[str, str] = field(default_factory=dict)  # causes, by name
     damaged: dict[str, str] = field(default_factory=dict)  # was finished, but is done again: why
+    at_work: list[str] = field(default_factory=list)  # names of units that somebody works on now
 
     @property
     def done(self) -> int:
@@ -64,6 +65,18 @@ def _note_failure(place: Path, cause: str) -> None:
         pass  # a full disk: the cause is told all the same
 
 
+def _note_who_works(at_work: list[str], event: Event | Failed) -> None:
+    """One that starts is at work until it is finished, has failed, or its process has died."""
+    name = event.unit.name
+    begins = isinstance(event, Started) or (
+        isinstance(event, Event) and not isinstance(event, Finished) and event.share > 0.0
+    )
+    if begins and name not in at_work:
+        at_work.append(name)
+    if not begins and name in at_work:
+        at_work.remove(name)
+
+
 def conduct(
     plan: Plan,
     folder: Path,
@@ -91,6 +104,7 @@ def _conduct(
     try:
         if left:
             for event in executor.run(left, folder / store.UNITS, carry_out):
+                _note_who_works(progress.at_work, event)
                 if isinstance(event, Failed):
                     progress.failed[event.unit.name] = event.cause
                     progress.share[event.unit.name] = 0.0
