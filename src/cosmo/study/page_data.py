@@ -23,8 +23,7 @@ def page_data(study: Study, summary: polars.DataFrame, bounds: polars.DataFrame)
     found = {name: _verdict(study, name) for name in scenarios}
     told = [each for each in found.values() if each is not None]
     return {
-        "subtitle": f"{plan.description or plan.name} · {len(plan.seeds)} runs,"
-        f" {plan.episodes} evaluation episodes each",
+        "subtitle": plan.description or plan.name,
         "focus": focus,
         "home": told[0].scenario if told else scenarios[0],
         "verdicts": [

@@ -61,7 +61,7 @@
       fillOf.style.width = `${100 * Math.max(0, success.mean || 0)}%`;
       track.append(fillOf);
       bar.append(element("span", told(success, 3)), track);
-      const lead = pair ? `${signed(pair.success[0])} [${signed(pair.success[1])}, ${signed(pair.success[2])}]` : method === data.focus ? "the focus" : "–";
+      const lead = pair ? `${signed(pair.success[0])} [${signed(pair.success[1])}, ${signed(pair.success[2])}]` : "–";
       const cells = [
         element("td", look.yardstick ? "" : k + 1), element("td", look.yardstick ? `${method} (yardstick)` : method), bar, element("td", lead),
         element("td", told(at(scenario, arrivals, rate, method, "net_utility_per_task"), 1)),
@@ -82,7 +82,7 @@
   const lineNames = (traces, last) => {
     if (narrow()) return {};
     const values = traces.flatMap((trace) => trace.y), low = Math.min(0, ...values), span = 1.05 * (Math.max(...values) - low) || 1;
-    const height = Math.max(150, by("chart-load").clientHeight - 55), lineHeight = 15;
+    const height = Math.max(150, by("chart-load").clientHeight - 79), lineHeight = 15;
     const ends = traces.filter((trace) => typeof trace.meta === "string" && trace.x[trace.x.length - 1] === last)
       .map((trace) => ({ method: trace.meta, value: trace.y[trace.y.length - 1] })).sort((a, b) => a.value - b.value);
     const natural = (end) => ((end.value - low) / span) * height; // pixels above the bottom
@@ -90,6 +90,7 @@
     for (const end of ends) { end.at = Math.max(natural(end), least); least = end.at + lineHeight; }
     for (const end of [...ends].reverse()) { end.at = Math.min(end.at, most); most = end.at - lineHeight; }
     return {
+      margin: { l: 55, r: 15, t: 34, b: 45 }, // no name under the tool bar
       annotations: ends.map((end) => ({
         x: last, xanchor: "left", xshift: 10, y: end.value, yshift: end.at - natural(end), showarrow: false, text: plain(short(end.method, 26)),
         font: { size: 12, color: isLit(end.method) ? ownColour(end.method) : css("--quiet") },
