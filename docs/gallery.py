@@ -33,6 +33,7 @@ PLAN = {
     "rates": [80.0, 120.0, 160.0],
     "seeds": [0, 1, 2],
     "episodes": 2,
+    "focus": "aov-gap",
     "compare": [
         {
             "methods": [
@@ -91,18 +92,21 @@ def opened(driver: Any, page: Path) -> None:
         if time.monotonic() > deadline:
             sys.exit(f"gallery: {page} was not drawn within {PATIENCE_S:g} s")
         time.sleep(0.1)
+    # A picture must not be taken on the way to what is shown.
+    driver.execute_script("document.documentElement.style.scrollBehavior = 'auto'")
 
 
 def picture(driver: Any, selector: str) -> Image.Image:
-    """An element of the page, as it is seen."""
-    found = driver.find_elements("css selector", selector)
+    """An element of the page, as it is seen; without a selector, the first screen."""
+    found = driver.find_elements("css selector", selector or "body")
     if not found:
         sys.exit(f"gallery: the report has no {selector}")
     from selenium.common.exceptions import TimeoutException
 
     for _ in range(TRIES):
         try:
-            seen = Image.open(io.BytesIO(found[0].screenshot_as_png)).convert("RGB")
+            png = found[0].screenshot_as_png if selector else driver.get_screenshot_as_png()
+            seen = Image.open(io.BytesIO(png)).convert("RGB")
         except TimeoutException:  # the driver waits 10 s, too short for a busy machine
             continue
         if seen.getcolors(BLANK) is None:  # more colours than that
@@ -151,7 +155,8 @@ def main() -> None:
         with browser() as driver:
             opened(driver, page)
             written("gallery-viewer.webp", film(driver), FILM_BYTES)
-        for name, chart in (("comparison", "#chart-load"), ("cost", "#chart-pareto")):
+        shown = (("page", ""), ("comparison", "#chart-load"), ("cost", "#chart-pareto"))
+        for name, chart in shown:
             with browser() as driver:
                 opened(driver, page)
                 written(f"gallery-{name}.png", [picture(driver, chart)], PICTURE_BYTES)

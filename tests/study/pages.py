@@ -9,6 +9,7 @@ from small import SHORT
 import cosmo
 from cosmo import Dispatcher, Method, load, method
 from cosmo.study.page import write_episodes, write_page
+from cosmo.study.plan import Compare
 from cosmo.study.recorded import recordings
 from cosmo.study.recording import record
 from cosmo.study.statistics import bounds, summarise, with_paper
@@ -36,12 +37,15 @@ def study_page(path):
                              seeds=range(2), episodes=1, settings=SHORT)  # fmt: skip
     curves = polars.DataFrame(
         [
-            {"scenario": "paper", "method": "cosmo", "arrivals": "poisson", "rate": rate,
+            {"scenario": "paper", "method": name, "arrivals": "poisson", "rate": rate,
              "seed": seed, "episode": number, "reward": rate * number}
-            for rate in (120.0, 320.0) for seed in (0, 1) for number in range(8)
+            for name, rate in (("cosmo-next", 220.0), ("cosmo", 120.0), ("cosmo", 320.0))
+            for seed in (0, 1) for number in range(8)
         ]
     )  # fmt: skip
-    study = replace(compared.study, curves=curves)
+    learners = Compare(methods=(*methods, "cosmo", "cosmo-next"))
+    plan = compared.study.plan.model_copy(update={"compare": (learners,)})
+    study = replace(compared.study, plan=plan, curves=curves)
     summary = with_paper(summarise(study.metrics), study.plan).with_columns(
         paper=polars.lit(0.5), paper_std=polars.lit(None)
     )

@@ -72,6 +72,12 @@ def test_nothing_is_clipped_or_covered_on_any_screen(opened):
     assert opened.get_log("browser") == []
 
 
+def test_what_is_trained_for_all_loads_is_called_so(opened):
+    note = opened.execute_script("return document.getElementById('training-note').textContent")
+    lines = "One line a run: all loads, 120 tasks/s, 320 tasks/s (dark to light)"
+    assert note in ("", f"{lines}; solid: cosmo-next, dash: cosmo.")
+
+
 def test_every_control_is_reached_by_tab_in_order(opened):
     on_screen(opened, 1400, "light")
     controls = opened.execute_script(

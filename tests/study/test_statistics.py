@@ -92,7 +92,7 @@ def test_gains_where_there_is_nobody_or_nothing_to_beat():
     table = summarise(_metrics(values))
     assert gains(table, "cosmo")["gain"].to_list() == [None]
     text = paired_table(_metrics(values), "cosmo", "success_rate")
-    assert "| poisson | − self-tracking | +0.600 [+0.600, +0.600] |" in text
+    assert "| poisson | − self-tracking | +0.600 |" in text  # one pair has no interval
 
 
 def test_runs_that_never_stabilise_count():

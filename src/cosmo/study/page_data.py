@@ -6,6 +6,7 @@ from typing import Any
 import polars
 
 from cosmo.measure import METRICS
+from cosmo.policy.learned_methods import LEARNED
 from cosmo.study import markup, tables
 from cosmo.study.gains import claims_beside, gains_table
 from cosmo.study.statistics import paired, smoothed
@@ -49,7 +50,7 @@ def page_data(study: Study, summary: polars.DataFrame, bounds: polars.DataFrame)
         "pairs": _pairs(study, methods),
         "bounds": _records(bounds),
         "titles": {name: METRIC_TITLES.get(name, name.replace("_", " ")) for name in METRICS},
-        "curves": _curves(study.curves),
+        "curves": _curves(study),
         "paper": [{key: _short(row[key]) for key in row} for row in tables.paper_rows(summary)],
         "tables": [table for name in scenarios for table in _tables(study, summary, name, found)],
         "about": _about(study),
@@ -102,13 +103,20 @@ def _pairs(study: Study, methods: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _curves(curves: polars.DataFrame) -> list[dict[str, Any]]:
+def _curves(study: Study) -> list[dict[str, Any]]:
+    """A training run each; `rate` is null where it was trained once for all loads."""
     keys = ["scenario", "method", "arrivals", "rate", "seed"]
-    return [
-        dict(zip(keys, key, strict=True))
-        | {"reward": [round(value) for value in smoothed(run.sort("episode")["reward"].to_list())]}
-        for key, run in curves.group_by(keys, maintain_order=True)
-    ]
+    trainings = study.plan.trainings()
+    for_all_loads = {
+        name for name, each in trainings.items() if LEARNED[each.method].scope == "scenario"
+    }
+    found = []
+    for key, run in study.curves.group_by(keys, maintain_order=True):
+        told = dict(zip(keys, key, strict=True))
+        rewards = smoothed(run.sort("episode")["reward"].to_list())
+        told |= {"rate": None} if told["method"] in for_all_loads else {}
+        found.append({**told, "reward": [round(value) for value in rewards]})
+    return found
 
 
 def _tables(

@@ -40,12 +40,14 @@ def recordings(
     whole = episode(here, seed, 0)
     decisions = _MOST_DECISIONS // max(1, len(playable))
     workload = _beginning(whole, decisions, here.episode.warmup_ms + _FEWEST_MS)
+    several = study.metrics["scenario"].n_unique() > 1
+    where = f"{scenario.name}, " if several else ""
     for name, chosen in playable.items():
         try:
             recording = record(here, chosen, workload, seed)
         except InputError:  # of a method that fails: its unit has said so
             continue
-        title = f"{name}, {process}, {rate:g} tasks/s, seed {seed}, episode 0"
+        title = f"{name}, {where}{process}, {rate:g} tasks/s, seed {seed}, episode 0"
         found.append({"title": title, "method": name, **recording})
         if workload is not whole:
             found[-1]["until_ms"] = workload.window_ms

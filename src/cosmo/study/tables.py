@@ -1,5 +1,6 @@
 """Tables of a study, in Markdown and LaTeX."""
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 
@@ -166,13 +167,13 @@ def paired_table(metrics: polars.DataFrame, method: str, metric: str) -> str:
     others = [name for name in metrics["method"].unique(maintain_order=True) if name != method]
     found = {name: paired(metrics, method, name, metric) for name in others}
     own = metrics.filter(method=method)
-    rates, columns = sorted(own["rate"].unique()), ("rate", "difference", "low", "high")
+    rates, columns = sorted(own["rate"].unique()), ("rate", "difference", "low", "high", "pairs")
     rows = []
     for process, name in product(own["arrivals"].unique(maintain_order=True), others):
         here = found[name].filter(arrivals=process)
         cells = {
-            rate: f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"
-            for rate, difference, low, high in here.select(*columns).iter_rows()
+            rate: f"{difference:+.3f}" + (f" [{low:+.3f}, {high:+.3f}]" if pairs > 1 else "")
+            for rate, difference, low, high, pairs in here.select(*columns).iter_rows()
         }
         if cells:
             rows.append((process, f"− {name}", *(cells.get(rate, "–") for rate in rates)))
@@ -195,7 +196,8 @@ def standings_table(found: Verdict) -> str:
 def standings_rows(found: Verdict) -> list[tuple[str, ...]]:
     """Place, method, success, lead of the focus, net utility, cost; yardsticks without a place."""
     everyone = sorted(
-        (found.focus, *found.others), key=lambda each: (each.yardstick, -each.success)
+        (found.focus, *found.others),
+        key=lambda each: (each.yardstick, math.isnan(each.success), -each.success),
     )
     return [
         (

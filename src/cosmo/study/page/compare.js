@@ -31,16 +31,15 @@
 
   const sayVerdict = () => {
     const told = data.verdicts.find((each) => each.scenario === by("scenario").value);
-    if (!told) return;
-    by("verdict").textContent = told.sentence;
-    by("verdict-where").textContent = told.where;
+    by("verdict").textContent = told ? told.sentence : `${data.focus} was not played on ${by("scenario").value}.`;
+    by("verdict-where").textContent = told ? told.where : "";
   };
 
   const bars = () => {
     const [scenario, arrivals, rate] = place();
     const here = methods.filter((method) => at(scenario, arrivals, rate, method, "success_rate"));
     const value = (method) => { const row = at(scenario, arrivals, rate, method, "success_rate"); return row.mean === null ? -1 : row.mean; };
-    const ranked = here.sort((a, b) => Number(looks.get(a).yardstick) - Number(looks.get(b).yardstick) || value(b) - value(a));
+    const ranked = here.sort((a, b) => Number(looks.get(a).yardstick) - Number(looks.get(b).yardstick) || value(b) - value(a) || Number(b === data.focus) - Number(a === data.focus));
     const header = ["#", "method", "success rate", `${short(data.focus, 24)} minus it`, "net utility", "update cost (units/s)"];
     const brief = ["#", "method", "success", "focus minus it", "net utility", "updates/s"];
     const made = element("table", undefined, "bars");
@@ -134,7 +133,7 @@
     by("load-title").textContent = capital(`${titleOf(metric)} over the load, ${arrivals}`);
     const bounded = traces.some((trace) => trace.name === "fluid bound" && trace.x.length), notes = ["Means over runs with 95 % Student-t intervals; of two runs, their range."];
     if (traces.some((trace) => /\(paper\)$/.test(trace.name))) notes.push("Crosses are the paper's own numbers.");
-    if (bounded) notes.push("Dashed line: the fluid bound, which no method can exceed in the mean; dotted: µ*/rate, which the paper calls the upper bound.");
+    if (bounded) notes.push("Dashed line: the fluid bound, what all nodes can serve if they take the smallest tasks first; dotted: µ*/rate, which the paper calls the upper bound.");
     by("load-note").textContent = notes.join(" ");
     for (const id of ["load-title", "chart-load", "methods"]) by(id).hidden = one;
     for (const each of [by("load-title").nextElementSibling, document.querySelector('[data-table="load"]')]) each.hidden = one;
