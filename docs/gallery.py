@@ -33,19 +33,19 @@ PLAN = {
     "rates": [80.0, 120.0, 160.0],
     "seeds": [0, 1, 2],
     "episodes": 2,
-    "focus": "aov-gap",
+    "focus": "aov-gap/estimate",
     "compare": [
         {
             "methods": [
-                "aoi-threshold", "aov-gap", "aoci-online", "periodic", "never", "prequal",
-                "self-tracking", "full-information",
+                "aov-gap/estimate", "aoi-threshold/estimate", "aoci-online/estimate", "periodic",
+                "never", "prequal", "self-tracking", "full-information",
             ]
         }
     ],
 }  # fmt: skip
 # The film: a window of this length moves over the episode, from and to these times.
 SPAN_MS, FIRST_MS, LAST_MS, FRAMES, FRAME_MS = 800.0, 1000.0, 2600.0, 17, 300
-FILM_WIDTH, FILM_BYTES, PICTURE_BYTES = 800, 500_000, 150_000
+FILM_WIDTH, FILM_BYTES, PICTURE_BYTES = 800, 600_000, 150_000
 PATIENCE_S, TRIES, BLANK = 120.0, 10, 4  # a picture of at most four colours is blank
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
@@ -103,6 +103,8 @@ def picture(driver: Any, selector: str) -> Image.Image:
         sys.exit(f"gallery: the report has no {selector}")
     from selenium.common.exceptions import TimeoutException
 
+    if selector:  # what is only half on the screen would be cut
+        driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", found[0])
     for _ in range(TRIES):
         try:
             png = found[0].screenshot_as_png if selector else driver.get_screenshot_as_png()

@@ -77,10 +77,21 @@
     by("yardsticks").textContent = data.yardstickNote;
   };
 
+  /* From 0, unless all is far from it: then the differences matter. Intervals that are shown fit in. */
+  const rangeOf = (traces) => {
+    const values = traces.flatMap((trace) => trace.y.flatMap((value, k) => {
+      const half = trace.error_y && trace.error_y.visible ? trace.error_y.array[k] : 0;
+      return [value - half, value + half];
+    }));
+    if (!values.length) return [0, 1];
+    const low = Math.min(...values), high = Math.max(...values), from = low > 0 && low < high / 2 ? 0 : low;
+    const pad = 0.05 * (high - from) || 0.5;
+    return [from === 0 ? 0 : from - pad, high + pad];
+  };
   /* On a wide screen each line has its name at its right end; names that would touch move apart. */
-  const lineNames = (traces, last) => {
+  const lineNames = (traces, last, [low, high]) => {
     if (narrow()) return {};
-    const values = traces.flatMap((trace) => trace.y), low = Math.min(0, ...values), span = 1.05 * (Math.max(...values) - low) || 1;
+    const span = high - low;
     const height = Math.max(150, by("chart-load").clientHeight - 79), lineHeight = 15;
     const ends = traces.filter((trace) => typeof trace.meta === "string" && trace.x[trace.x.length - 1] === last)
       .map((trace) => ({ method: trace.meta, value: trace.y[trace.y.length - 1] })).sort((a, b) => a.value - b.value);
@@ -143,7 +154,7 @@
     });
     if (one) return;
     draw("chart-load", traces, {
-      xaxis: { title: { text: "tasks/s in each cell" }, tickvals: rates }, yaxis: { rangemode: "tozero" }, ...lineNames(traces, rates[rates.length - 1]),
+      xaxis: { title: { text: "tasks/s in each cell" }, tickvals: rates }, yaxis: { range: rangeOf(traces) }, ...lineNames(traces, rates[rates.length - 1], rangeOf(traces)),
     }, `${titleOf(metric)} of every method over the load`);
   };
 
