@@ -35,6 +35,7 @@ _HOMES = {
     "simulate": "cosmo.control.simulate",
     "study": "",
     "train": "cosmo.learn.training",
+    "tune": "cosmo.study.tuning",
 }
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "simulate",
     "study",
     "train",
+    "tune",
 ]
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from cosmo.policy.controller import load_controller
     from cosmo.scenario import Scenario, load, preset_names
     from cosmo.study.compare import compare
+    from cosmo.study.tuning import tune
     from cosmo.world import Worlds
 
 

@@ -1,5 +1,6 @@
 """What commands print at 80 columns, kept as text (see golden_text)."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars
@@ -12,7 +13,9 @@ from cosmo.cli.app import app
 from cosmo.cli.comparison import print_results
 from cosmo.cli.console import metrics_table, show
 from cosmo.measure import METRICS, Interval
+from cosmo.study.statistics import Difference
 from cosmo.study.store import NO_CURVES, Study
+from cosmo.study.tuned import Tuned
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +63,41 @@ def test_results(capsys, name, rates, seeds):
     as_before(f"results-{name}", capsys.readouterr().out)
 
 
+def test_results_of_a_sweep(capsys):
+    study, fields = _study([320.0], range(3)), [2.0, 16.0]
+    parts = [
+        study.metrics.with_columns(
+            scenario=polars.lit(f"paper sn.slots={value:g}"), swept=polars.lit("paper"),
+            sweep=polars.lit("sn.slots"), sweep_value=polars.lit(value),
+        )
+        for value in fields
+    ]  # fmt: skip
+    print_results(replace(study, metrics=polars.concat(parts)))
+    as_before("results-sweep", capsys.readouterr().out)
+
+
+def test_what_tuning_found(cosmo, tmp_path, monkeypatch):
+    over, name = {"threshold_ms": "0.03:30", "keep": "2,3"}, "a-policy.py:WithAVeryLongName"
+    rows = [
+        {"method": f"{name}:{place}" if place else name, "keep": str(2 + place % 2),
+         "threshold_ms": f"{place:.1f}", "success_rate": 0.5 + place / 100 if place < 12 else None,
+         "net_utility_per_task": -1000.0 * place, "update_cost_rate": 1000.0,
+         "failed": None if place < 12 else "it broke"}
+        for place in range(13)
+    ]  # fmt: skip
+    found = Tuned(
+        method=f"{name}:keep=3,threshold_ms=11.0", parameters={"keep": "3", "threshold_ms": "11.0"},
+        default=name, metric="success_rate", trials=polars.DataFrame(rows), best_mean=0.62,
+        default_mean=0.5, difference=Difference(0.12, 0.1, 0.14), document={"over": over},
+        checked_on=15,
+    )  # fmt: skip
+    monkeypatch.setattr("cosmo.study.tuning.tuned_in", lambda *arguments: found)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = cosmo("tune", "power-of-d", "--over", "threshold_ms=0:30")
+    assert code == 0, err
+    as_before("tune", out)
+
+
 @pytest.mark.parametrize("episodes", [1, 2, 5])
 def test_metrics_of_one_method(capsys, episodes):
     half = {1: float("nan"), 2: 12.7062 * 1.5, 5: 2.25}[episodes]
@@ -100,6 +138,13 @@ def test_every_command_has_help_by_either_name_that_fits(cosmo):
         (["compare", "never", "--rates", "a"], "--rates = 'a': must be numbers of tasks/s"),
         (["compare", "never", "--runs", "0"], "--runs = 0: must be from 1"),
         (["compare", "never", "--runs", "2", "--seeds", "1"], "--runs: not with --seeds"),
+        (["compare", "never", "--sweep", "sn.slots"], "--sweep = 'sn.slots': must look like"),
+        (["compare", "never", "--sweep", "sn.slot=3,4"], "did you mean slots?"),
+        (["tune", "periodic", "--over", "interval=1:9"], "did you mean interval_ms?"),
+        (
+            ["tune", "periodic", "--over", "interval_ms=1:9", "--metric", "sucess_rate"],
+            "did you mean success_rate?",
+        ),
         (["view", "nothing.json"], "'nothing.json': cannot be read"),
     ],
 )

@@ -54,6 +54,9 @@ def _cheaper(arguments):
         if "--runs" in arguments:
             place = arguments.index("--runs")
             del arguments[place : place + 2]
+    if arguments[0] == "tune":
+        arguments += ["--trials", "2", "--episodes", "1", "--seeds", "0"]
+        arguments += [part for item in SHORT_WORLD for part in ("--set", item)]
     if arguments[0] == "run":
         arguments += ["--episodes", "1", "--seeds", "0"]
     if arguments[:2] == ["study", "run"]:

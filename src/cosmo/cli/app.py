@@ -21,6 +21,7 @@ from cosmo.cli import (
     simulate,
     study,
     train,
+    tune,
     view,
     workload,
 )
@@ -37,6 +38,7 @@ app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
 app.command("train")(train.train)
+app.command("tune")(tune.tune)
 app.command("evaluate")(evaluate.evaluate)
 app.command("bound")(bound.bound)
 app.command("report")(report.report)

@@ -35,6 +35,12 @@ def compare(
     seeds: SeedsOption = None,
     runs: Annotated[int | None, typer.Option(help="So many runs, seeds 0, 1, … (3).")] = None,
     episodes: RunEpisodesOption = 5,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            help="Vary a field of the scenario, or method.PARAMETER: sn.slots=2,4,8; one figure."
+        ),
+    ] = None,
     focus: Annotated[
         str | None, typer.Option(help="The method that the verdict is about (the first).")
     ] = None,
@@ -53,6 +59,8 @@ def compare(
     cosmo compare self-tracking aov-gap/estimate --rates 220,280,320 --runs 5 --out mine
 
     cosmo compare cosmo-next:checkpoint=trained self-tracking --scenario shared-sn
+
+    cosmo compare self-tracking prequal --sweep sn.slots=2,4,8
     """
     from cosmo.scenario import load
 
@@ -62,13 +70,17 @@ def compare(
         "name": "compare",
         "description": f"{', '.join(methods)} on {scenario.name}",
         "arrivals": words_of(arrivals) or [scenario.workload.arrivals],
-        "rates": _numbers(rates) or [scenario.workload.rate],
+        "rates": numbers_of(rates) or [scenario.workload.rate],
         "traces": [] if trace is None else [str(trace)],
         "seeds": _seeds(seeds, runs),
         "episodes": episodes,
         "focus": focus or methods[0],
         "compare": [{"methods": list(dict.fromkeys(methods))}],
     }
+    if sweep is not None:
+        plan["compare"] = [{"methods": list(dict.fromkeys(methods)), "sweep": _swept(sweep)}]
+        if sweep.startswith("method."):
+            plan["focus"] = focus  # every value is a method by another name
     compared({**plan, "scenarios": [scenario_name], **chosen}, workers, out)
 
 
@@ -82,6 +94,10 @@ def compared(plan: dict[str, Any], workers: int | None, out: Path) -> None:
     with notes.status("writing the report: figures, tables, episodes for the viewer"):
         written = write_report(study, out / "report", trust=True)
     print_results(study)
+    figures = [path for path in written.figures if path.name.startswith("sweep-")]
+    for path in figures:
+        if path.suffix == ".png":
+            notes.print(f"figure: {path}", soft_wrap=True)
     notes.print(f"metrics: {out / 'metrics.parquet'}\nopen {written.page}", soft_wrap=True)
     if not right:
         raise typer.Exit(1)
@@ -98,12 +114,30 @@ def fields_of(settings: list[str] | None, engine: str | None) -> dict[str, Any]:
     return fields if engine is None else fields | {"engines": [engine]}
 
 
+def _swept(text: str) -> dict[str, Any]:
+    """`FIELD=VALUE,VALUE` as a sweep of a plan; values as TOML has them, or words."""
+    field, equals, values = text.partition("=")
+    if not equals or not field.strip() or not values.strip():
+        raise InputError(f"--sweep = {text!r}: must look like sn.slots=2,4,8")
+    return {"field": field.strip(), "values": [_value(word) for word in words_of(values)]}
+
+
+def _value(word: str) -> bool | int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(word, word)
+
+
 def words_of(text: str | None) -> list[str]:
     """Of an option with commas; none if it was not given."""
     return [] if text is None else [word.strip() for word in text.split(",")]
 
 
-def _numbers(text: str | None) -> list[float]:
+def numbers_of(text: str | None) -> list[float]:
+    """Of the option `--rates`; none if it was not given."""
     try:
         return [float(word) for word in words_of(text)]
     except ValueError:

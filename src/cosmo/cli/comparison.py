@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cosmo.cli.console import show, show_words
+from cosmo.cli.sweeps import print_sweeps
 from cosmo.measure import told
 
 # What is shown of a method at one load: metric, the column's title, digits, with an interval?
@@ -24,9 +25,12 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
     The focus is marked with `>`; yardsticks come last, in brackets.
     """
     from cosmo.study.statistics import summarise, with_paper
+    from cosmo.study.sweeps import swept_scenarios
     from cosmo.study.verdict import verdict
 
+    # A swept scenario is a column of the sweep's table, and has none of its own.
     summary = with_paper(summarise(study.metrics), study.plan)
+    summary = summary.filter(~summary["scenario"].is_in(swept_scenarios(study)))
     for scenario in summary["scenario"].unique(maintain_order=True):
         for process in summary.filter(scenario=scenario)["arrivals"].unique(maintain_order=True):
             here = summary.filter(scenario=scenario, arrivals=process)
@@ -41,6 +45,7 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
         if found is not None:
             show_words(found.sentence())
             show_words(f"({found.where()})")
+    print_sweeps(study, _table)
 
 
 def _named(study, here) -> list[tuple[str, str, str]]:  # type: ignore[no-untyped-def]

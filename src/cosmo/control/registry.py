@@ -16,3 +16,8 @@ def method(spec: str) -> Method:
     `:name=value,name=value`; InputError in one line if there is none.
     """
     return registry.method(spec, METHODS)
+
+
+def kind_of(spec: str) -> tuple[type[Method], dict[str, str]]:
+    """The class that a method's name stands for, and the parameters that the name sets."""
+    return registry.kind_of(spec, METHODS)

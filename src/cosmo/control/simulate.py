@@ -71,12 +71,14 @@ def simulate_runs(
     episodes: int,
     tasks: Tasks | None = None,
     share_done: ShareDone | None = None,
+    first_episode: int = 0,
 ) -> list[Simulation]:
-    """The same for several runs, side by side."""
+    """The same for several runs, side by side; episodes are numbered from `first_episode` on."""
     check_episodes(
         scenario, len(seeds) * episodes, None if tasks is None else tasks_a_window(scenario, tasks)
     )
-    worlds = [(seed, number) for seed in seeds for number in range(episodes)]
+    numbered = range(first_episode, first_episode + episodes)
+    worlds = [(seed, number) for seed in seeds for number in numbered]
     outcomes: list[Outcome] = []
     at_once = worlds_at_once(scenario)
     for first in range(0, len(worlds), at_once):

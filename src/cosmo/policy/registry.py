@@ -59,6 +59,8 @@ METHODS: dict[str, type[Method]] = {
 # Methods that are made of a file of others' agents: onnx:policy.onnx, sb3:model.zip.
 FROM_FILES: dict[str, type[Method]] = {"onnx": Onnx, "sb3": Sb3}
 
+_PLAIN = (bool, int, float)  # types of defaults that say what a parameter is
+
 _PERIODIC = re.compile(r"periodic-(\d+(?:\.\d+)?)")  # periodic-37 is periodic:interval_ms=37
 
 
@@ -67,7 +69,14 @@ def method(spec: str, known: Mapping[str, type[Method]] = METHODS) -> Method:
 
     Raises InputError in one line for an unknown name, a bad parameter or a file that fails.
     """
-    kind, parameters = _resolve(spec, known)
+    return made(spec, *_resolve(spec, known))
+
+
+def made(spec: str, kind: type[Method], parameters: str) -> Method:
+    """A method of this class with parameters as text, `name=value,name=value`.
+
+    Raises InputError in one line that names it as `spec`.
+    """
     try:
         arguments = _arguments(spec, kind, parameters)
     except InputError:
@@ -76,13 +85,13 @@ def method(spec: str, known: Mapping[str, type[Method]] = METHODS) -> Method:
         text = reason(error)
         raise InputError(f"method = {spec!r}: its parameters cannot be read ({text})") from error
     try:
-        made = kind(**arguments)
-        check_carries(made)
+        found = kind(**arguments)
+        check_carries(found)
     except InputError as error:
         raise InputError(f"method = {spec!r}: {error}") from None
     except BaseException as error:  # of a class of the user's
         raise InputError(f"method = {spec!r}: cannot be made ({reason(error)})") from error
-    return made
+    return found
 
 
 def parameters_of(kind: type[Method]) -> dict[str, inspect.Parameter]:
@@ -95,6 +104,38 @@ def parameters_of(kind: type[Method]) -> dict[str, inspect.Parameter]:
         for name, parameter in found.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
+
+
+def types_of(kind: type[Method]) -> dict[str, Any]:
+    """The type of each parameter of a method: its annotation, else its default's, else text."""
+    allowed = parameters_of(kind)
+    hints = get_type_hints(kind.__init__, include_extras=True) if allowed else {}
+    plain = {
+        name: type(parameter.default) if type(parameter.default) in _PLAIN else str
+        for name, parameter in allowed.items()
+    }
+    return {name: hints.get(name, plain[name]) for name in allowed}
+
+
+def kind_of(
+    spec: str, known: Mapping[str, type[Method]] = METHODS
+) -> tuple[type[Method], dict[str, str]]:
+    """The class that a method's name stands for, and the parameters that the name sets, as text.
+
+    Raises InputError in one line if there is none.
+    """
+    kind, parameters = _resolve(spec, known)
+    items = (item.partition("=") for item in filter(None, parameters.split(",")))
+    return kind, {name.strip(): value.strip() for name, _, value in items}
+
+
+def with_parameters(spec: str, parameters: Mapping[str, object]) -> str:
+    """The name of the same method with further parameters, as it is written everywhere."""
+    if not parameters:
+        return spec
+    own_colon = 1 if spec.partition(":")[0].endswith(".py") else 0  # file.py:Class
+    comma = "," if spec.count(":") > own_colon else ":"
+    return f"{spec}{comma}{','.join(f'{name}={value}' for name, value in parameters.items())}"
 
 
 def _resolve(spec: str, known: Mapping[str, type[Method]]) -> tuple[type[Method], str]:
@@ -141,14 +182,14 @@ def _from_file(spec: str, path: Path, class_name: str) -> type[Method]:
     ]
     if class_name not in classes:
         found = ", ".join(classes) or "none"
-        raise InputError(f"method = {spec!r}: no such Method in '{path}' (found: {found})")
+        close = did_you_mean(class_name, classes)
+        raise InputError(f"method = {spec!r}: no such Method in '{path}' (found: {found}){close}")
     kind: type[Method] = getattr(module, class_name)
     return kind
 
 
 def _arguments(spec: str, kind: type[Method], text: str) -> dict[str, Any]:
-    allowed = parameters_of(kind)
-    hints = get_type_hints(kind.__init__, include_extras=True) if allowed else {}
+    allowed, types = parameters_of(kind), types_of(kind)
     arguments: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         name, equals, value = (part.strip() for part in item.partition("="))
@@ -161,7 +202,7 @@ def _arguments(spec: str, kind: type[Method], text: str) -> dict[str, Any]:
                 f"method = {spec!r}: unknown parameter {name} (allowed: {choice}){close}"
             )
         try:
-            arguments[name] = parsed(value, hints.get(name, str))
+            arguments[name] = parsed(value, types[name])
         except ValueError as error:
             raise InputError(f"method = {spec!r}: {name} = {value!r}: {error}") from None
     for name, parameter in allowed.items():

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars
 
-from cosmo.control import simulate_runs
 from cosmo.control.named import MethodLike, ScenarioLike, Settings, as_method, as_scenario
 from cosmo.errors import InputError
 from cosmo.node import Method
@@ -24,7 +23,7 @@ from cosmo.study.pool import LocalExecutor
 from cosmo.study.recorded import recordings
 from cosmo.study.statistics import bounds, paired, summarise, with_paper
 from cosmo.study.store import Study
-from cosmo.study.units import at_load, result_rows, result_table
+from cosmo.study.units import at_load, played_rows, result_table
 from cosmo.study.verdict import Verdict, verdict
 
 
@@ -216,9 +215,7 @@ def _played(plan: Plan, name: str, chosen: Method) -> polars.DataFrame:
     for scenario, process, rate, method in plan.points():
         if method == name:
             here = at_load(scenario, process, rate)
-            results = simulate_runs(here, chosen, plan.seeds, plan.episodes)
-            for seed, result in zip(plan.seeds, results, strict=True):
-                rows += result_rows(here, name, seed, result)
+            rows += played_rows(here, name, chosen, plan.seeds, plan.episodes)
     return result_table(rows)
 
 

@@ -1,6 +1,7 @@
 """What carries out units: one small interface, local processes or a Ray cluster behind it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -43,6 +44,10 @@ class Failed:
 
 class Executor(Protocol):
     """Carries out units in any order, side by side."""
+
+    def kept(self) -> AbstractContextManager[None]:
+        """What takes long to start is started once for all `run`s of the block."""
+        ...
 
     def run(self, units: Sequence[Unit], folder: Path, work: Work) -> Iterator[Event | Failed]:
         """Events as they happen, until every unit is finished or has failed.

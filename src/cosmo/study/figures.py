@@ -25,20 +25,20 @@ _STYLE: Any = {
 }
 
 
-def _drawn(processes: list[str], draw: Callable[[Panel, str], None], label: str) -> Any:
-    """A figure with one panel for each arrival process, and one legend below."""
+def panels(titles: list[str], draw: Callable[[Panel, str], None], label: str) -> Any:
+    """A figure with one panel for each title (an arrival process), and one legend below."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(_STYLE):
-        figure = Figure(figsize=(4.4 * len(processes), 3.9))
-        panels = figure.subplots(1, len(processes), sharey=True, squeeze=False)
-        for panel, process in zip(panels[0], processes, strict=True):
-            draw(panel, process)
-            panel.set_title(process)
-        panels[0][0].set_ylabel(label)
+        figure = Figure(figsize=(4.4 * len(titles), 3.9))
+        row = figure.subplots(1, len(titles), sharey=True, squeeze=False)
+        for panel, title in zip(row[0], titles, strict=True):
+            draw(panel, title)
+            panel.set_title(title)
+        row[0][0].set_ylabel(label)
         entries: dict[str, Any] = {}
-        for panel in panels[0]:
+        for panel in row[0]:
             for handle, name in zip(*panel.get_legend_handles_labels(), strict=True):
                 entries.setdefault(name, handle)
         figure.legend(
@@ -49,7 +49,7 @@ def _drawn(processes: list[str], draw: Callable[[Panel, str], None], label: str)
     return figure
 
 
-def _saved(figure: Any, path: Path, formats: tuple[str, ...]) -> list[Path]:
+def saved(figure: Any, path: Path, formats: tuple[str, ...]) -> list[Path]:
     """The figure as files of these formats, the same bytes every time.
 
     Each format's own canvas draws it: `savefig` would draw it twice, and lay it out each time.
@@ -101,7 +101,7 @@ def metric_figure(
 ) -> list[Path]:
     """Files of `metric_over_load`."""
     figure = metric_over_load(summary, bounds, metric, methods, focus, yardsticks)
-    return _saved(figure, path, formats)
+    return saved(figure, path, formats)
 
 
 def metric_over_load(
@@ -154,7 +154,7 @@ def metric_over_load(
         panel.set_xlabel("tasks/s in each cell")
         panel.set_xticks(sorted(rates), [f"{rate:g}" for rate in sorted(rates)])
 
-    return _drawn(processes, draw, METRIC_TITLES.get(metric, metric))
+    return panels(processes, draw, METRIC_TITLES.get(metric, metric))
 
 
 def reward_figure(
@@ -190,7 +190,7 @@ def reward_figure(
             panel.fill_between(episodes, low, high, color=shade, alpha=0.12, lw=0)
         panel.set_xlabel("training episode")
 
-    return _saved(_drawn(processes, draw, "training reward (5-episode mean)"), path, formats)
+    return saved(panels(processes, draw, "training reward (5-episode mean)"), path, formats)
 
 
 def pareto_figure(
@@ -224,4 +224,4 @@ def pareto_figure(
         panel.set_ylim(0, 1.03)
         panel.set_xlabel("update cost (units/s)")
 
-    return _saved(_drawn(processes, draw, "success rate"), path, formats)
+    return saved(panels(processes, draw, "success rate"), path, formats)

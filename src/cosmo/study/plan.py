@@ -12,6 +12,7 @@ from cosmo.control import method
 from cosmo.errors import InputError, did_you_mean
 from cosmo.learn.run import Config
 from cosmo.policy.learned_methods import LEARNED, learned_method
+from cosmo.policy.registry import with_parameters
 from cosmo.scenario import Scenario, changed, load
 from cosmo.scenario.model import Arrivals, Engine
 from cosmo.study import method_files
@@ -232,9 +233,7 @@ class Plan(_Part):
                 continue
             for value in sweep.values:
                 if sweep.parameter:
-                    own_colon = 1 if name.partition(":")[0].endswith(".py") else 0
-                    comma = "," if name.count(":") > own_colon else ":"
-                    yield scenario, f"{name}{comma}{sweep.parameter}={value}", (name, value)
+                    yield scenario, with_parameters(name, {sweep.parameter: value}), (name, value)
                 else:
                     called = f"{scenario.name} {sweep.field}={value}"
                     swept = changed(scenario, {sweep.field: value, "name": called})

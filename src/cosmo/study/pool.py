@@ -99,12 +99,24 @@ class LocalExecutor:
 
     def __init__(self, workers: int | None = None) -> None:
         self._count = workers or os.cpu_count() or 1
+        self._kept: list[_Worker] | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Processes that are started in the block serve all of its `run`s, and end with it."""
+        self._kept = []
+        try:
+            yield
+        finally:
+            workers, self._kept = self._kept, None
+            for worker in workers:
+                _stop(worker)
 
     def run(self, units: Sequence[Unit], folder: Path, work: Work) -> Iterator[Event | Failed]:
         """Events as they happen, until every unit is finished or has failed."""
         context = multiprocessing.get_context("spawn")
         waiting, tries = deque(units), dict.fromkeys((unit.name for unit in units), 0)
-        workers: list[_Worker] = []
+        workers: list[_Worker] = [] if self._kept is None else self._kept
         try:
             while waiting or any(worker.unit for worker in workers):
                 while waiting and len(workers) < min(self._count, len(units)):
@@ -126,8 +138,10 @@ class LocalExecutor:
                     if worker.unit is not None:
                         yield from self._heard(worker, workers, waiting, tries)
         finally:
-            for worker in workers:
-                _stop(worker)
+            for worker in list(workers):
+                if self._kept is None or worker.unit is not None:
+                    workers.remove(worker)
+                    _stop(worker)
 
     def _heard(
         self,

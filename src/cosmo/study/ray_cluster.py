@@ -9,6 +9,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,16 +75,22 @@ class RayExecutor:
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
         self._ray, self._address, self._workers = _ray(), address, workers
 
-    def run(self, units: Sequence[Unit], folder: Path, work: Work) -> Iterator[Event | Failed]:
-        """Events as they happen, until every unit is finished or has failed."""
-        ray, ours = self._ray, not self._ray.is_initialized()
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """One connection, or one cluster of this machine, for all `run`s of the block."""
+        ours = not self._ray.is_initialized()
         if ours:
             self._connect()
         try:
-            yield from self._run(units, folder, work)
+            yield
         finally:
             if ours:
-                ray.shutdown()
+                self._ray.shutdown()
+
+    def run(self, units: Sequence[Unit], folder: Path, work: Work) -> Iterator[Event | Failed]:
+        """Events as they happen, until every unit is finished or has failed."""
+        with self.kept():
+            yield from self._run(units, folder, work)
 
     def _connect(self) -> None:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

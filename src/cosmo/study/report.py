@@ -13,6 +13,7 @@ from cosmo.study.paper_form import has_the_papers_world, write_paper_form
 from cosmo.study.recorded import recordings
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import Study
+from cosmo.study.sweeps import sweep_figures, swept_scenarios
 from cosmo.study.verdict import Verdict, verdict
 
 _FIGURES = (
@@ -45,14 +46,18 @@ def write_report(study: Study, out: Path, trust: bool = False) -> Written:
     limits = bounds(study.plan, study.bounds)
     drawn: list[Path] = []
     written: list[Path] = []
+    swept = swept_scenarios(study)
     for scenario in summary["scenario"].unique(maintain_order=True):
         own, own_limits = summary.filter(scenario=scenario), limits.filter(scenario=scenario)
         suffix = "" if summary["scenario"].n_unique() == 1 else f"-{file_name(scenario)}"
-        drawn += _figures(study, own, own_limits, pictures, suffix)
+        # One load of a value of a sweep is a point of the sweep's figure.
+        if scenario not in swept or own.select("arrivals", "rate").n_unique() > 1:
+            drawn += _figures(study, own, own_limits, pictures, suffix)
         written += _tables(study, own, texts, suffix)
         if has_the_papers_world(own):
             more = write_paper_form(study, own, own_limits, out / f"paper{suffix}")
             drawn, written = drawn + more[0], written + more[1]
+    drawn += sweep_figures(study, pictures)
     page = out / "report.html"
     write_page(study, summary, limits, recordings(study, trust), page)
     return Written(page, drawn, written)

@@ -177,7 +177,7 @@ def merge(folder: Path, plan: Plan) -> None:
     place = ["scenario", "arrivals", "rate", "method"]
     points = [(scenario.name, *rest) for scenario, *rest in plan.points()]
     order = polars.DataFrame(points, schema=place, orient="row").with_row_index("place")
-    axes = polars.DataFrame(plan.axes(), schema=_AXES, orient="row")
+    axes = polars.DataFrame(plan.axes(), schema=AXES, orient="row")
     written = {}
     for name in (METRICS_FILE, CURVES_FILE):
         parts = [_read(path / name) for path in done if (path / name).exists()]
@@ -231,7 +231,7 @@ def _check_tables(folder: Path) -> None:
             )
 
 
-_AXES: dict[str, Any] = {
+AXES: dict[str, Any] = {
     **dict.fromkeys(("scenario", "method", "swept", "sweep"), polars.String),
     "sweep_value": polars.Float64,
 }

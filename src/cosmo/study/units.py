@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -21,6 +21,7 @@ import polars
 from cosmo.control import Simulation, evaluate, method, simulate_runs
 from cosmo.learn.run import Config
 from cosmo.measure import METRICS, clairvoyant_bound
+from cosmo.node import Method
 from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed
 from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
@@ -74,6 +75,7 @@ class PlayUnit:
     method: str
     seeds: tuple[int, ...]
     episodes: int
+    first_episode: int = 0  # evaluation counts from 0, validation from elsewhere (R25)
 
     @cached_property
     def name(self) -> str:
@@ -90,6 +92,8 @@ class PlayUnit:
             "files": [*digests(self.method), *trace_digests([self.scenario])],
             "seeds": self.seeds,
             "episodes": self.episodes,
+            # Left out of evaluation: what was finished before there was this field still is.
+            **({"first_episode": self.first_episode} if self.first_episode else {}),
         }
 
     def carry_out(self, folder: Path, report: Report) -> None:
@@ -97,9 +101,10 @@ class PlayUnit:
         start, rows = time.monotonic(), []
         for done, rate in enumerate(self.rates):
             scenario = at_load(self.scenario, self.arrivals, rate)
-            found = simulate_runs(scenario, method(self.method), self.seeds, self.episodes)
-            for seed, result in zip(self.seeds, found, strict=True):
-                rows += result_rows(scenario, self.method, seed, result)
+            rows += played_rows(
+                scenario, self.method, method(self.method), self.seeds, self.episodes,
+                self.first_episode,
+            )  # fmt: skip
             report((done + 1) / len(self.rates))
         _finish(folder, self._content(), rows, start)
 
@@ -236,8 +241,24 @@ def _name(*parts: Any) -> str:
     return f"{plain}-{digest[:10]}"
 
 
+def played_rows(
+    scenario: Scenario,
+    name: str,
+    chosen: Method,
+    seeds: Sequence[int],
+    episodes: int,
+    first_episode: int = 0,
+) -> list[dict[str, Any]]:
+    """Rows of all runs of a method at one load, played here."""
+    found = simulate_runs(scenario, chosen, seeds, episodes, first_episode=first_episode)
+    rows = []
+    for seed, result in zip(seeds, found, strict=True):
+        rows += result_rows(scenario, name, seed, result, first_episode)
+    return rows
+
+
 def result_rows(
-    scenario: Scenario, name: str, seed: int, result: Simulation
+    scenario: Scenario, name: str, seed: int, result: Simulation, first_episode: int = 0
 ) -> list[dict[str, Any]]:
     """A row for every episode of a run: where, who, and all metrics."""
     load = scenario.workload
@@ -251,7 +272,7 @@ def result_rows(
             "episode": number,
             **metrics,
         }
-        for number, metrics in enumerate(result.episodes)
+        for number, metrics in enumerate(result.episodes, first_episode)
     ]
 
 

@@ -119,9 +119,9 @@ def verdict(
             Standing(
                 method=name,
                 yardstick=name != focus and is_yardstick(name),
-                success=_mean(rows, "success_rate"),
-                net_utility=_mean(rows, "net_utility_per_task"),
-                cost=_mean(rows, "update_cost_rate"),
+                success=mean_over_loads(rows, "success_rate"),
+                net_utility=mean_over_loads(rows, "net_utility_per_task"),
+                cost=mean_over_loads(rows, "update_cost_rate"),
                 ahead=ahead if known else None,
             )
         )
@@ -138,11 +138,13 @@ def verdict(
     )
 
 
-def _mean(rows: polars.DataFrame, metric: str) -> float:
-    """Over the loads, each the mean of its episodes."""
+def mean_over_loads(rows: polars.DataFrame, metric: str) -> float:
+    """Of one method's rows: over the loads, each the mean of its episodes; NaN if there is none."""
     if metric not in rows.columns:
         return math.nan
-    means = rows.group_by("arrivals", "rate").agg(polars.col(metric).mean())[metric]
+    # In order: sums in another order round differently.
+    loads = rows.group_by("arrivals", "rate", maintain_order=True)
+    means = loads.agg(polars.col(metric).mean())[metric]
     value = means.drop_nulls().mean()
     return float(value) if isinstance(value, float) else math.nan
 
