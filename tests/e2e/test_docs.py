@@ -2,11 +2,9 @@
 
 import json
 import re
-import runpy
-import shlex
-from pathlib import Path
 
 import pytest
+from pages import FENCE, ROOT, follow, quoted
 
 from cosmo.envs import EnView, SnView
 from cosmo.learn.config import TrainingConfig
@@ -18,10 +16,10 @@ from cosmo.study.statistics import summarise, with_paper
 from cosmo.study.tables import paper_against_ours, paper_rows
 from observations import site
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-NEED_TORCH = ("sb3.md", "multi_agent.md")  # run in integrations/test_tutorials.py
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ELSEWHERE = (  # run in integrations/test_tutorials.py, and in test_fifteen_minutes.py
+    "sb3.md", "multi_agent.md", "fifteen_minutes.md",
+)  # fmt: skip
 
 
 SHORT_WORLD = ["episode.window_ms=1500", "episode.warmup_ms=300"]
@@ -68,43 +66,19 @@ def _cheaper(arguments):
     return arguments
 
 
-def _quoted(text):
-    """The file that a block says it is a piece of, and the piece."""
-    first, _, piece = text.partition("\n")
-    return (first.removeprefix("# of "), piece) if first.startswith("# of ") else (None, text)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pieces_of_files_are_what_the_files_say(page):
     for _, text in FENCE.findall(page.read_text()):
-        file, piece = _quoted(text)
+        file, piece = quoted(text)
         assert file is None or piece in (ROOT / file).read_text(), f"{file} has no more:\n{piece}"
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.name not in NEED_TORCH], ids=lambda page: page.name
+    "page", [page for page in PAGES if page.name not in ELSEWHERE], ids=lambda page: page.name
 )
 def test_examples_run(page, cosmo, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for language, text in FENCE.findall(page.read_text()):
-        name = re.match(r"# (\w+\.(py|toml))\n", text)
-        if _quoted(text)[0]:
-            continue
-        if name:
-            Path(name[1]).write_text(text)
-        elif language == "python":
-            exec(compile(text, str(page), "exec"), {"__name__": "example"})
-        elif language == "sh":
-            for line in text.splitlines():
-                if line.startswith("cosmo "):
-                    arguments = _cheaper(shlex.split(line, comments=True)[1:])
-                    code, _, err = cosmo(*arguments)
-                    assert code == 0, f"{line}: {err}"
-                elif line.startswith("python "):
-                    _, script = line.split()
-                    runpy.run_path(str(ROOT / script), run_name="__main__")
-                else:
-                    assert line.startswith(("make ", "pip ")), f"untested line: {line}"
+    follow(page, cosmo, _cheaper)
 
 
 def _fields(model, prefix=""):

@@ -1,0 +1,43 @@
+"""The pages of the documentation as programs: files, Python and commands, in reading order."""
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def quoted(text):
+    """The file that a block says it is a piece of, and the piece."""
+    first, _, piece = text.partition("\n")
+    return (first.removeprefix("# of "), piece) if first.startswith("# of ") else (None, text)
+
+
+def follow(page, cosmo, changed=lambda arguments: arguments):
+    """Do what a page says in the working folder; `changed` may alter arguments of `cosmo`.
+
+    Returns what each command printed, by its line.
+    """
+    printed = {}
+    for language, text in FENCE.findall(page.read_text()):
+        name = re.match(r"# (\w+\.(py|toml))\n", text)
+        if quoted(text)[0]:
+            continue
+        if name:
+            Path(name[1]).write_text(text)
+        elif language == "python":
+            exec(compile(text, str(page), "exec"), {"__name__": "example"})
+        elif language == "sh":
+            for line in text.splitlines():
+                if line.startswith("cosmo "):
+                    code, out, err = cosmo(*changed(shlex.split(line, comments=True)[1:]))
+                    assert code == 0, f"{line}: {err}"
+                    printed[line] = out
+                elif line.startswith("python "):
+                    _, script = line.split()
+                    runpy.run_path(str(ROOT / script), run_name="__main__")
+                else:
+                    assert line.startswith(("make ", "pip ")), f"untested line: {line}"
+    return printed
