@@ -4,11 +4,13 @@
 
 Needs stable-baselines3 (`make test-integrations` installs it beside torch). Each learns from the
 same number of decisions at 220 tasks/s, Poisson, and is then played greedily on five episodes that
-it has not seen. CPU time is said beside wall time: a busy machine does not change it much.
+it has not seen; once for each of several seeds, so that the spread between trainings is seen. CPU
+time is said beside wall time: a busy machine does not change it much. The table is Markdown.
 """
 
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from measured import SMALL, sized
 DECISIONS = sized(100_000, 3_000)
 WORLDS = sized(32, 4)
 SETTINGS: dict[str, Any] = {"rate": 220, "arrivals": "poisson", "updater": "periodic-37"}
-SEED = 1_000_000  # runs from here on are trained on; run 0 is not
+SEEDS = sized((1_000_000, 1_100_000, 1_200_000), (1_000_000,))  # trained on; run 0 is not
 # DQN's defaults update once in four steps of one world. With many worlds a step is many decisions,
 # so as many updates in all need several a step.
 OWN: dict[tuple[str, bool], dict[str, Any]] = {
@@ -30,7 +32,7 @@ OWN: dict[tuple[str, bool], dict[str, Any]] = {
 }
 
 
-def learned(algorithm: str, many: bool, folder: Path) -> tuple[float, float, float]:
+def learned(algorithm: str, many: bool, seed: int, folder: Path) -> tuple[float, float, float]:
     """(wall s, CPU s, success on unseen workloads)."""
     import stable_baselines3
 
@@ -39,7 +41,7 @@ def learned(algorithm: str, many: bool, folder: Path) -> tuple[float, float, flo
     name = "cosmo/Dispatch-v0"
     env = vec_env(name, WORLDS, **SETTINGS) if many else gymnasium.make(name, **SETTINGS)
     kind = getattr(stable_baselines3, algorithm)
-    model = kind("MlpPolicy", env, seed=SEED, device="cpu", **OWN.get((algorithm, many), {}))
+    model = kind("MlpPolicy", env, seed=seed, device="cpu", **OWN.get((algorithm, many), {}))
     wall, cpu = time.perf_counter(), time.process_time()
     model.learn(DECISIONS)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -56,13 +58,24 @@ def main() -> None:
     except ImportError:
         print("left out: stable-baselines3 is not installed (pip install stable-baselines3)")
         return
-    print(f"{DECISIONS:,} decisions{', small' if SMALL else ''}")
+    import torch
+
+    torch.set_num_threads(1)  # small networks: threads cost more than they bring
+    print(f"{DECISIONS:,} decisions, {len(SEEDS)} training(s) each{', small' if SMALL else ''}\n")
+    print(
+        "| learner | on | wall time | CPU time | success | from … to |\n|---|---|---|---|---|---|"
+    )
     with tempfile.TemporaryDirectory() as folder:
-        for algorithm in ("DQN", "PPO"):
-            for many in (False, True):
-                wall, cpu, success = learned(algorithm, many, Path(folder))
-                where = f"{WORLDS} worlds" if many else "one world"
-                print(f"{algorithm}, {where}: {wall:.0f} s, {cpu:.0f} CPU s, success {success:.3f}")
+        for algorithm, many in product(("DQN", "PPO"), (False, True)):
+            found = [learned(algorithm, many, seed, Path(folder)) for seed in SEEDS]
+            wall, cpu, success = (sorted(column) for column in zip(*found, strict=True))
+            where = f"{WORLDS} worlds" if many else "one world"
+            middle = len(SEEDS) // 2
+            print(
+                f"| {algorithm} | {where} | {wall[middle]:.0f} s | {cpu[middle]:.0f} s |"
+                f" {success[middle]:.3f} | {success[0]:.3f} … {success[-1]:.3f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

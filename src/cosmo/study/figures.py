@@ -28,10 +28,11 @@ _STYLE: Any = {
 def panels(titles: list[str], draw: Callable[[Panel, str], None], label: str) -> Any:
     """A figure with one panel for each title (an arrival process), and one legend below."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from cosmo.study.picture import Picture
 
     with rc_context(_STYLE):
-        figure = Figure(figsize=(4.4 * len(titles), 3.9))
+        figure = Picture(figsize=(4.4 * len(titles), 3.9))
         row = figure.subplots(1, len(titles), sharey=True, squeeze=False)
         for panel, title in zip(row[0], titles, strict=True):
             draw(panel, title)
