@@ -114,6 +114,22 @@ def test_pictures(name):
     env.close()
 
 
+def test_pictures_of_both_sides_name_the_sns_that_are_reached():
+    env = aec("campus", rate=160, settings=(*SHORT, *UNEVEN), render_mode="rgb_array")
+    env.reset(seed=0)
+    first = env.render()
+    for agent in env.agent_iter(40):
+        env.step(env.action_space(agent).n - 1 if agent == "en_0" else 0)
+    later = env.render()
+    assert (later.shape, later.dtype) == ((360, 640, 3), np.uint8)
+    assert not np.array_equal(first, later)
+    assert set(env._screen._lines) == {"EN 0", "EN 1", "EN 2", "SN 0", "SN 1"}
+    env.reset(seed=0)
+    assert np.array_equal(env.render(), first)
+    env.close()
+    assert aec().render() is None
+
+
 def test_a_window_needs_a_display(monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
@@ -122,6 +138,8 @@ def test_a_window_needs_a_display(monkeypatch):
         UpdateEnv(render_mode="human")
     with pytest.raises(InputError, match="render_mode = 'ascii': must be 'rgb_array' or 'human'"):
         UpdateEnv(render_mode="ascii")
+    with pytest.raises(InputError, match="there is no display"):
+        aec(render_mode="human")
 
 
 def test_ppo_on_one_page_runs(monkeypatch):

@@ -23,6 +23,7 @@ from cosmo.control.pace import check_intervals
 from cosmo.engine import worlds as start
 from cosmo.envs.finished import finished_metrics
 from cosmo.envs.ledger import Ledger
+from cosmo.envs.screen import FPS, MODES, Screen, check_mode
 from cosmo.envs.spaces import space_of
 from cosmo.errors import InputError
 from cosmo.measure import OUTCOME_NAMES
@@ -65,23 +66,29 @@ def aec(
     max_cycles: int | None = None,
     pad: bool = True,
     reward_scale: float = 1.0,
+    render_mode: str | None = None,
 ) -> "CosmoAEC":
     """The environment; a status carries the SN's raw state (`dimensions` 4), or there is none (0).
 
-    Rewards are utilities divided by `reward_scale`.
+    Rewards are utilities divided by `reward_scale`. With `render_mode` "rgb_array" or "human" it
+    draws what `cosmo/Dispatch-v0` does: work at all nodes, and what has become of tasks.
     """
     check_raw("aec", dimensions)
     if not reward_scale > 0:
         raise InputError(f"reward_scale = {reward_scale}: must be greater than 0")
     made = scenario_of(scenario, arrivals, rate, settings, engine)
     check_intervals(intervals_ms)
-    return CosmoAEC(made, tuple(intervals_ms), dimensions, max_cycles, pad, reward_scale)
+    return CosmoAEC(
+        made, tuple(intervals_ms), dimensions, max_cycles, pad, reward_scale, render_mode
+    )
 
 
 class CosmoAEC(AECEnv):  # type: ignore[misc]
     """See the module; `reset(seed)` starts run `seed`, further resets its next episodes."""
 
-    metadata = {"name": "cosmo_v0", "render_modes": [], "is_parallelizable": False}  # noqa: RUF012
+    metadata = {  # noqa: RUF012
+        "name": "cosmo_v0", "render_modes": MODES, "render_fps": FPS, "is_parallelizable": False,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -91,9 +98,11 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         max_cycles: int | None,
         pad: bool,
         reward_scale: float,
+        render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        self.scenario, self.render_mode = scenario, None
+        check_mode(render_mode)
+        self.scenario, self.render_mode = scenario, render_mode
         self._scale = reward_scale
         self._intervals_ms, self._dimensions, self._max_cycles = (
             intervals_ms,
@@ -105,6 +114,7 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         sns = [f"sn_{sn}" for sn in range(scenario.sn.count if dimensions else 0)]
         self.possible_agents = [*ens, *sns]
         site = site_of(scenario)
+        self._screen = None if render_mode is None else Screen(scenario, site)
         self._en_view, self._sn_view = EnView(site), SnView(site)
         self._encode = Updater().encode  # raw
         views = {agent: self._en_view if agent in ens else self._sn_view for agent in [*ens, *sns]}
@@ -150,6 +160,8 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         self._last_turn_ms = dict.fromkeys(self.agents, 0.0)
         self._decided_by: dict[int, str] = {}
         self._cycles = 0
+        if self._screen is not None:
+            self._screen.clear()
         self._look(self.worlds.advance())
 
     @staticmethod
@@ -192,6 +204,10 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         self._turn = turn
         settled = self.worlds.settled()
         gained = self._ledger.utilities(settled)
+        if self._screen is not None:
+            self._screen.note(turn, self.worlds, settled.outcome)
+            if self.render_mode == "human":
+                self._screen.show()
         for row, value in enumerate(gained.tolist()):
             task, outcome = int(settled.task[row]), OUTCOME_NAMES[int(settled.outcome[row])]
             told = {"task": task, "outcome": outcome, "utility": value,
@@ -235,8 +251,11 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
             return []
         return [agent, *(name for name in self.agents if name.startswith("sn"))]
 
-    def render(self) -> None:
-        """There is nothing to see here; `cosmo report` has an episode viewer."""
+    def render(self) -> Any:
+        """The picture as it is now, [row, column, colour], if the mode is "rgb_array"."""
+        return self._screen.image() if self._screen and self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Close the window, if there is one."""
+        if self._screen is not None:
+            self._screen.close()

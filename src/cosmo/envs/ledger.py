@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.measure import utility
+from cosmo.measure import utility_by, weights_of
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Settled
@@ -17,7 +17,7 @@ class Ledger:
     """Utilities of the tasks of a batch of worlds."""
 
     def __init__(self, scenario: Scenario, episodes: Sequence[Episode], dimensions: int) -> None:
-        self._scenario = scenario
+        self._weights = weights_of(scenario)
         weights = scenario.utility
         # [SN] A message to each EN that reaches it, and each is charged for.
         per_message = weights.update_weight * weights.update_cost_per_dimension * dimensions
@@ -42,4 +42,5 @@ class Ledger:
         """Of tasks that became final, row by row."""
         place = settled.world, settled.task
         delay = settled.time_ms - self._generated[place]
-        return utility(self._scenario, settled.action, settled.outcome, delay, self._bytes[place])
+        size = self._bytes[place]
+        return utility_by(self._weights, settled.action, settled.outcome, delay, size)

@@ -6,15 +6,17 @@
 import os
 import sys
 from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.envs.game import Game
 from cosmo.errors import InputError
 from cosmo.measure import OUTCOME_NAMES
-from cosmo.node import WORK
+from cosmo.node import WORK, Site
+from cosmo.scenario import Scenario
+from cosmo.world import Batch, Decisions
 
 MODES = ["rgb_array", "human"]
 FPS = 10
@@ -33,10 +35,10 @@ def check_mode(mode: str | None) -> None:
 
 
 class Screen:
-    """Follows the first world of a game and draws its last two seconds."""
+    """Follows one world and draws its last two seconds."""
 
-    def __init__(self, game: Game) -> None:
-        self._game = game
+    def __init__(self, scenario: Scenario, site: Site) -> None:
+        self._name, self._site = scenario.name, site
         self._window: Any = None
         self.clear()
 
@@ -44,26 +46,26 @@ class Screen:
         """An episode begins."""
         self._lines: dict[str, deque[tuple[float, float]]] = {}
         self._counts: Counter[str] = Counter()
+        self._now = 0.0
 
-    def note(self) -> None:
-        """Keep what the pending decision shows, and what has become final."""
-        game, site = self._game, self._game.site
-        for settled, _ in game.final:
-            here = settled.outcome[settled.world == 0]
-            self._counts.update(OUTCOME_NAMES[int(outcome)] for outcome in here)
-        turn = game.turn
+    def note(self, turn: Decisions, worlds: Batch, outcomes: Iterable[int]) -> None:
+        """Keep what the first world's pending decisions show, and what has become final there."""
+        site = self._site
+        self._counts.update(OUTCOME_NAMES[int(outcome)] for outcome in outcomes)
         tasks, nodes = turn.dispatch, turn.update
         for row in np.flatnonzero(tasks.world == 0).tolist():
             en, now = int(tasks.en[row]), float(tasks.time_ms[row])
             self._add(f"EN {en}", now, tasks.en_state[row, WORK] / site.en.full_rate[en])
-            true = game.worlds.truth().sn_state[row]
-            for sn in range(tasks.sns):
-                self._add(f"SN {sn}", now, true[sn, WORK] / site.sn.full_rate[sn])
+            true = worlds.truth().sn_state[row]
+            for place, sn in enumerate(tasks.sn[row].tolist()):
+                if sn >= 0:  # an EN may reach fewer than others
+                    self._add(f"SN {sn}", now, true[place, WORK] / site.sn.full_rate[sn])
         for row in np.flatnonzero(nodes.world == 0).tolist():
             sn, now = int(nodes.sn[row]), float(nodes.time_ms[row])
             self._add(f"SN {sn}", now, nodes.sn_state[row, WORK] / site.sn.full_rate[sn])
 
     def _add(self, name: str, now: float, work_ms: float) -> None:
+        self._now = now
         line = self._lines.setdefault(name, deque())
         line.append((now, float(work_ms)))
         while line[0][0] < now - _SHOWN_MS:
@@ -77,12 +79,12 @@ class Screen:
         figure = Figure(figsize=_SIZE_INCHES, dpi=_DPI, layout="constrained")
         canvas = FigureCanvasAgg(figure)
         works, outcomes = figure.subplots(1, 2, width_ratios=(3, 1))
-        now = float(self._game.time_ms[0])
+        now = self._now
         for name, line in sorted(self._lines.items()):
             works.plot(*zip(*line, strict=True), label=name, drawstyle="steps-post")
         works.set(xlim=(now - _SHOWN_MS, max(now, 1.0)), xlabel="time (ms)", ylim=(0.0, None))
         works.set_ylabel("outstanding work (ms)")
-        works.set_title(f"{self._game.scenario.name}, {now:.0f} ms", loc="left")
+        works.set_title(f"{self._name}, {now:.0f} ms", loc="left")
         if self._lines:
             works.legend(loc="upper left", frameon=False)
         outcomes.bar(_OUTCOMES, [self._counts[name] for name in _OUTCOMES])

@@ -25,7 +25,7 @@ class _SideEnv(gymnasium.Env[Any, Any]):
     def __init__(self, game: Game, reward_scale: float | None, render_mode: str | None) -> None:
         check_mode(render_mode)
         self.game, self.render_mode = game, render_mode
-        self._screen = None if render_mode is None else Screen(game)
+        self._screen = None if render_mode is None else Screen(game.scenario, game.site)
         self.observation_space = space_of(game.view)
         self.observation_names = game.view.names
         self.action_space = Discrete(game.actions)
@@ -62,7 +62,9 @@ class _SideEnv(gymnasium.Env[Any, Any]):
 
     def _look(self) -> None:
         if self._screen is not None:
-            self._screen.note()
+            game = self.game
+            outcomes = [settled.outcome[settled.world == 0] for settled, _ in game.final]
+            self._screen.note(game.turn, game.worlds, np.concatenate([[], *outcomes]))
             if self.render_mode == "human":
                 self._screen.show()
 
@@ -78,9 +80,11 @@ class _SideEnv(gymnasium.Env[Any, Any]):
     def _info(self, before_ms: float) -> dict[str, Any]:
         now = float(self.game.time_ms[0])
         final = [
-            {"task": int(task), "outcome": OUTCOME_NAMES[int(outcome)], "utility": float(value)}
+            {"task": task, "outcome": OUTCOME_NAMES[outcome], "utility": value}
             for settled, gained in self.game.final
-            for task, outcome, value in zip(settled.task, settled.outcome, gained, strict=True)
+            for task, outcome, value in zip(
+                settled.task.tolist(), settled.outcome.tolist(), gained.tolist(), strict=True
+            )
         ]
         return {"time_ms": now, "elapsed_ms": now - before_ms, "final": final}
 

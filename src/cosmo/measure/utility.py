@@ -1,5 +1,7 @@
 """The utility of a task once its outcome is final (R16), and what updates cost."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,35 @@ from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
 Floats = NDArray[np.float64]
 
 
+class Weights(NamedTuple):
+    """What a scenario says about utilities, ready to be used for many tasks."""
+
+    gained: Floats  # by outcome, before the cost
+    cost_weight: float
+    delay_per_ms: float
+    transfer_per_byte: float  # of an offloaded input
+    most_sns: int
+
+
+def weights_of(scenario: Scenario) -> Weights:
+    """R16's numbers of a scenario."""
+    given = scenario.utility
+    gained = np.zeros(UNDECIDED + 1)
+    gained[[TP, FP, TN, FN]] = (
+        given.true_positive * given.value,
+        -given.false_positive * given.value,
+        given.true_negative * given.value,
+        -given.false_negative * given.value,
+    )
+    return Weights(
+        gained,
+        given.cost_weight,
+        given.delay_per_ms,
+        given.transfer_per_byte,
+        scenario.links.most_sns,
+    )
+
+
 def utility(
     scenario: Scenario,
     action: NDArray[np.integer],
@@ -18,20 +49,23 @@ def utility(
     delay_ms: Floats,
     input_bytes: Floats,
 ) -> Floats:
+    """`utility_by` of a scenario's weights."""
+    return utility_by(weights_of(scenario), action, outcome, delay_ms, input_bytes)
+
+
+def utility_by(
+    weights: Weights,
+    action: NDArray[np.integer],
+    outcome: NDArray[np.integer],
+    delay_ms: Floats,
+    input_bytes: Floats,
+) -> Floats:
     """U_k from what was done, what came of it, after how long; 0 where there was no decision."""
-    weights = scenario.utility
-    offloaded = (action >= 1) & (action <= scenario.links.most_sns)
+    offloaded = (action >= 1) & (action <= weights.most_sns)
     transfer = weights.transfer_per_byte * np.where(offloaded, input_bytes, 0.0)
     cost = weights.cost_weight * (weights.delay_per_ms * delay_ms + transfer)
-    gained = np.zeros(UNDECIDED + 1)  # by outcome, before the cost
-    gained[[TP, FP, TN, FN]] = (
-        weights.true_positive * weights.value,
-        -weights.false_positive * weights.value,
-        weights.true_negative * weights.value,
-        -weights.false_negative * weights.value,
-    )
     was_run = (outcome == TP) | (outcome == FP)
-    final: Floats = gained[outcome] - np.where(was_run, cost, 0.0)
+    final: Floats = weights.gained[outcome] - np.where(was_run, cost, 0.0)
     return final
 
 

@@ -82,6 +82,7 @@ class SnView(View):
 
     def __init__(self, site: Site, carries: int = RAW) -> None:
         self._site, self._features, self._raw = site, Features(site), carries in (NOTHING, RAW)
+        self._nominal = site.links.down_mbps[site.links.told][..., None]  # [SN, k, 1]
         told = _STATE_NAMES if self._raw else tuple(map(str, range(carries)))
         per_en = tuple(
             f"en{en}_{name}"
@@ -99,20 +100,24 @@ class SnView(View):
 
     def of(self, nodes: UpdateObservation) -> Floats:
         """[row, name]."""
-        made, scale = self._features, self._features.sn_scale[nodes.sn]
-        recent = nodes.recent_delay_ms / made.delay_ms, nodes.recent_success, nodes.recent_failure
+        made, rows = self._features, len(nodes)
+        scale = made.sn_scale[nodes.sn]
+        seen = np.empty((rows, len(self.names)), np.float32)
+        seen[:, :RAW] = nodes.sn_state[:, :RAW] / scale
+        seen[:, RAW] = nodes.recent_delay_ms / made.delay_ms
+        seen[:, RAW + 1] = nodes.recent_success
+        seen[:, RAW + 2] = nodes.recent_failure
         told = nodes.acknowledged
         if self._raw:
             idle = self._site.sn.idle_state[nodes.sn][:, None]
             told = np.where(nodes.heard[..., None], told, idle) / scale[:, None]
-        others = np.concatenate(
-            [
-                told,
-                self._site.scales.age(nodes.age_ms)[..., None],
-                nodes.down_link_mbps / self._site.down_mbps(nodes)[..., None],
-            ],
-            axis=2,
-        )
-        others[~nodes.reached] = 0.0
-        own = [nodes.sn_state[:, :RAW] / scale, np.stack(recent, axis=1)]
-        return self._bounded(np.concatenate([*own, others.reshape(len(nodes), -1)], axis=1))
+        width = told.shape[2]
+        others = seen[:, RAW + 3 :].reshape(rows, nodes.ens, width + 4)
+        others[..., :width] = told
+        others[..., width] = self._site.scales.age(nodes.age_ms)
+        others[..., width + 1 :] = nodes.down_link_mbps / self._nominal[nodes.sn]
+        reached = nodes.reached
+        if not reached.all():
+            others[~reached] = 0.0
+        seen[:, RAW + 3 :] = others.reshape(rows, -1)
+        return self._bounded(seen)
