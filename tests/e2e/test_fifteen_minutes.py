@@ -56,3 +56,8 @@ def test_the_same_trace_as_part_of_the_scenario_wherever_one_stands(cosmo_here, 
     assert len(played) == len(given)
     assert set(played["en"]) == {0, 1, 2, 3}
     assert "none" not in set(played["outcome"])
+    assert "are played of" not in err
+    code, _, err = cosmo_here(
+        "simulate", "--scenario", "recorded.toml", "--method", "all-local", "--episodes", "8"
+    )
+    assert "site: 40 s are played of 34 s recorded: intervals are narrower" in err

@@ -2,6 +2,7 @@
 
 from cosmo.scenario import Scenario
 from cosmo.workload import trace_of, whole_windows
+from cosmo.workload.windows import duration_ms
 
 
 def load_told(scenario: Scenario) -> str:
@@ -26,7 +27,23 @@ def resampling_told(scenario: Scenario, seed: int, episodes: int) -> list[str]:
     if not windows or as_recorded == episodes:
         return []
     return [
+        *overplayed_told(scenario, episodes),
         f"{episodes - as_recorded} of {episodes} episodes are resampled from blocks of"
         f" {scenario.workload.block_ms:g} ms: the trace has {windows} whole window(s) of"
-        f" {scenario.episode.window_ms:g} ms, played as recorded in run 0"
+        f" {scenario.episode.window_ms:g} ms, played as recorded in run 0",
+    ]
+
+
+def overplayed_told(scenario: Scenario, episodes: int) -> list[str]:
+    """A line if more is played of a trace than was recorded: intervals then say too much."""
+    if not scenario.workload.trace:
+        return []
+    recorded_s = duration_ms(trace_of(scenario)) / 1000.0
+    played_s = episodes * scenario.episode.window_ms / 1000.0
+    if played_s <= recorded_s:
+        return []
+    return [
+        f"{scenario.name}: {played_s:g} s are played of {recorded_s:g} s recorded: intervals are"
+        " narrower than what the trace says about other stretches of its traffic; have fewer"
+        " runs or episodes, or a longer trace"
     ]

@@ -12,6 +12,7 @@ from rich.table import Table
 from cosmo import toml
 from cosmo.cli.comparison import print_results
 from cosmo.cli.console import notes, prepare_engine, print_json, show, words
+from cosmo.cli.loads import overplayed_told
 from cosmo.cli.options import EngineOption, JsonOption
 from cosmo.errors import InputError
 
@@ -164,6 +165,9 @@ def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def
         f" in {_clock(time.monotonic() - start)}; wrote {out}",
         soft_wrap=True,
     )
+    for scenario in {each.name: each for each in scenarios}.values():
+        for line in overplayed_told(scenario, len(plan.seeds) * plan.episodes):
+            notes.print(line, soft_wrap=True)
     return not progress.failed
 
 
