@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from pages import FENCE, ROOT, follow, quoted
+from doc_pages import FENCE, ROOT, follow, quoted
 
 from cosmo.envs import EnView, SnView
 from cosmo.learn.config import TrainingConfig

@@ -6,7 +6,7 @@ import re
 
 import polars
 import pytest
-from pages import ROOT, follow
+from doc_pages import ROOT, follow
 
 from commands import Cosmo
 

@@ -9,7 +9,7 @@ import json
 
 import matplotlib
 import pytest
-from pages import ROOT
+from doc_pages import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 

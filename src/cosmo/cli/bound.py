@@ -40,7 +40,10 @@ def bound(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compute the clairvoyant bound of the success rate of every policy on these episodes."""
+    """Compute the clairvoyant bound of the success rate of every policy on these episodes.
+
+    cosmo bound --rate 320 --episodes 2
+    """
     scenario = chosen_scenario(scenario_name, settings, arrivals, rate)
     check_run(seed, episodes)
     tasks = None if trace is None else read_trace(trace, scenario)

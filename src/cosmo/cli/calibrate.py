@@ -47,7 +47,10 @@ def access(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the uplink on ns-3 and fit the fields of `access` (R6) to it."""
+    """Measure the uplink on ns-3 and fit the fields of `access` (R6) to it.
+
+    cosmo calibrate access --rates 120,220,320 --out access.toml
+    """
     from cosmo.ns3.calibrate import calibrate
 
     scenario = chosen_scenario(scenario_name, settings, arrivals, None)

@@ -25,7 +25,10 @@ def import_trace(
     settings: SetOption = None,
     seed: SeedOption = 0,
 ) -> None:
-    """Convert a public trace to tasks of a scenario, for `--trace` or `workload.trace`."""
+    """Convert a public trace to tasks of a scenario, for `--trace` or `workload.trace`.
+
+    cosmo import azure-functions-2021 trace.txt --rate 150 --out azure.parquet
+    """
     scenario = load(scenario_name, settings or [])
     check_run(seed, 1)
     if kind not in FORMATS:

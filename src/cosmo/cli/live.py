@@ -29,7 +29,10 @@ def config(
     ] = "priced-books",
     out: Annotated[Path, typer.Option(help="The folder for the files.")] = Path("nodes"),
 ) -> None:
-    """Write a TOML file for every EN and SN of a scenario, for this machine."""
+    """Write a TOML file for every EN and SN of a scenario, for this machine.
+
+    cosmo live config --scenario campus --method self-tracking --out nodes
+    """
     from cosmo.live.config import changed_config, config_text, load_config
     from cosmo.live.sites import configs_of
     from cosmo.policy.registry import method
@@ -55,7 +58,10 @@ def top(
     every: Annotated[float, typer.Option(help="Seconds between looks.")] = 1.0,
     looks: Annotated[int, typer.Option(help="How often to look; 0: until interrupted.")] = 0,
 ) -> None:
-    """Show what daemons are doing, line by line, again and again."""
+    """Show what daemons are doing, line by line, again and again.
+
+    cosmo live top 127.0.0.1:7300 127.0.0.1:7400
+    """
     if not 0.1 <= every <= 3600.0:
         raise InputError(f"--every = {every:g}: must be from 0.1 to 3600, in seconds")
     from cosmo.live.top import HEADER, line_of, scraped

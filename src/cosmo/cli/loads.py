@@ -1,8 +1,7 @@
 """What a scenario's load is called, and what there is to say about a trace."""
 
 from cosmo.scenario import Scenario
-from cosmo.workload import trace_of, whole_windows
-from cosmo.workload.windows import duration_ms
+from cosmo.workload import duration_ms, trace_of, whole_windows
 
 
 def load_told(scenario: Scenario) -> str:

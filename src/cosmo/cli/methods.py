@@ -10,7 +10,10 @@ from cosmo.policy.trained import Trained
 
 
 def methods(as_json: JsonOption = False) -> None:
-    """List the methods that can be played."""
+    """List the methods that can be played.
+
+    cosmo methods --json
+    """
     rows = [
         {
             "method": name,

@@ -11,7 +11,10 @@ app = typer.Typer(help="Install and check the engine ns3.", no_args_is_help=True
 
 @app.command("install")
 def install() -> None:
-    """Install ns-3 from its wheel (70 MB), without what we do not need of it, and compile."""
+    """Install ns-3 from its wheel (70 MB), without what we do not need of it, and compile.
+
+    cosmo ns3 install
+    """
     from cosmo.ns3 import library
 
     folder = library.install()
@@ -21,7 +24,10 @@ def install() -> None:
 
 @app.command("check")
 def check() -> None:
-    """Play a second of the paper's world on ns-3."""
+    """Play a second of the paper's world on ns-3.
+
+    cosmo ns3 check
+    """
     from cosmo.control import method, simulate
     from cosmo.ns3 import library
     from cosmo.scenario import load

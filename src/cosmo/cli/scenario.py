@@ -14,7 +14,10 @@ app = typer.Typer(help="List, show and check scenarios.")
 
 @app.command("list")
 def list_presets() -> None:
-    """List the presets."""
+    """List the presets.
+
+    cosmo scenario list
+    """
     table = Table("scenario", "what it is", box=None, pad_edge=False)
     for name in preset_names():
         table.add_row(name, load(name).description)
@@ -27,7 +30,10 @@ def show(
     settings: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print a scenario with all its fields, as TOML or JSON."""
+    """Print a scenario with all its fields, as TOML or JSON.
+
+    cosmo scenario show campus --set sn.slots=6
+    """
     scenario = load(name, settings or [])
     typer.echo(scenario.model_dump_json(indent=2) if as_json else dump(scenario))
 
@@ -37,6 +43,9 @@ def check(
     file: Annotated[str, typer.Argument(help="A TOML file or a preset's name.")],
     settings: SetOption = None,
 ) -> None:
-    """Check a scenario; a mistake is named in one line."""
+    """Check a scenario; a mistake is named in one line.
+
+    cosmo scenario check mine.toml
+    """
     scenario = load(file, settings or [])
     typer.echo(f"{file}: fine ({scenario.en.count} EN, {scenario.sn.count} SN)")

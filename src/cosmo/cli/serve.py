@@ -43,11 +43,17 @@ def _serve(role: str, config: str, settings: list[str] | None, handler: str | No
 
 @app.command("en")
 def en(config: ConfigOption = "en", settings: SetOption = None, handler: HandlerOption = None):  # type: ignore[no-untyped-def]
-    """Run an edge node until SIGTERM; SIGHUP reads the file again."""
+    """Run an edge node until SIGTERM; SIGHUP reads the file again.
+
+    cosmo serve en --config nodes/en0.toml --handler my_functions:resize
+    """
     _serve("en", config, settings, handler)
 
 
 @app.command("sn")
 def sn(config: ConfigOption = "sn", settings: SetOption = None, handler: HandlerOption = None):  # type: ignore[no-untyped-def]
-    """Run a service node until SIGTERM; SIGHUP reads the file again."""
+    """Run a service node until SIGTERM; SIGHUP reads the file again.
+
+    cosmo serve sn --config nodes/sn0.toml --set method.use=priced-books
+    """
     _serve("sn", config, settings, handler)

@@ -30,7 +30,10 @@ WorkersOption = Annotated[
 
 @app.command("list")
 def list_plans(as_json: JsonOption = False) -> None:
-    """The plans that come with the package."""
+    """The plans that come with the package.
+
+    cosmo study list
+    """
     from cosmo.study import load_plan, plan_names
     from cosmo.study.work import units_of
 
@@ -47,7 +50,10 @@ def list_plans(as_json: JsonOption = False) -> None:
 
 @app.command("show")
 def show_plan(plan_name: PlanArgument) -> None:
-    """A plan as a complete TOML file, to start your own from."""
+    """A plan as a complete TOML file, to start your own from.
+
+    cosmo study show baselines
+    """
     from cosmo.documents import dump
     from cosmo.study import load_plan
 
@@ -56,7 +62,10 @@ def show_plan(plan_name: PlanArgument) -> None:
 
 @app.command("status")
 def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
-    """How far a study is."""
+    """How far a study is.
+
+    cosmo study status mine
+    """
     from cosmo.study import progress_of
     from cosmo.study.plan_files import plan_from
     from cosmo.study.store import read_about

@@ -30,7 +30,10 @@ def workload(
     seed: SeedOption = 0,
     episode: Annotated[int, typer.Option(help="Number of the episode in the run.")] = 0,
 ) -> None:
-    """Write the tasks that a scenario generates, for `--trace` or for other tools."""
+    """Write the tasks that a scenario generates, for `--trace` or for other tools.
+
+    cosmo workload --rate 280 --seed 3 --out trace.csv
+    """
     scenario = chosen_scenario(scenario_name, settings, arrivals, rate)
     check_run(seed, 1)
     if not 0 <= episode < 1_000_000:

@@ -5,13 +5,14 @@ from cosmo.workload.generate import episode, from_tasks, idle_delay_ms
 from cosmo.workload.public import FORMATS, imported
 from cosmo.workload.table import BackgroundTasks, Episode, Tasks
 from cosmo.workload.trace import read_trace, write_trace
-from cosmo.workload.windows import mean_rate, trace_of, whole_windows, window
+from cosmo.workload.windows import duration_ms, mean_rate, trace_of, whole_windows, window
 
 __all__ = [
     "FORMATS",
     "BackgroundTasks",
     "Episode",
     "Tasks",
+    "duration_ms",
     "episode",
     "from_tasks",
     "idle_delay_ms",

@@ -82,8 +82,8 @@ class Worlds(Batch):
         self._unanswered()
         return self._decisions()
 
-    def _run(self, advance: Callable[..., None] = kernel.advance) -> None:
-        counts = self._turn.counts
+    def _run(self, play: Callable[..., None] | None = None) -> None:
+        counts, advance = self._turn.counts, play or kernel.advance
         advance(self._constants, self._state, self._turn)
         while counts[STALLED]:
             waits_for = self._state.worlds["waits_for"]
