@@ -1,6 +1,6 @@
 """Stable-Baselines3's DQN and PPO, out of the box, on one world and on many at once.
 
-    python benchmarks/learners.py [--small]
+    python benchmarks/learners.py [--small] [--decisions 100000]
 
 Needs stable-baselines3 (`make test-integrations` installs it beside torch). Each learns from the
 same number of decisions at 220 tasks/s, Poisson, and is then played greedily on five episodes that
@@ -8,6 +8,7 @@ it has not seen; once for each of several seeds, so that the spread between trai
 time is said beside wall time: a busy machine does not change it much. The table is Markdown.
 """
 
+import argparse
 import tempfile
 import time
 from itertools import product
@@ -20,7 +21,10 @@ import cosmo.envs
 from cosmo import load, method, simulate
 from measured import SMALL, sized
 
-DECISIONS = sized(100_000, 3_000)
+_OPTIONS = argparse.ArgumentParser()
+_OPTIONS.add_argument("--small", action="store_true")
+_OPTIONS.add_argument("--decisions", type=int, default=sized(100_000, 3_000))
+DECISIONS: int = _OPTIONS.parse_args().decisions
 WORLDS = sized(32, 4)
 SETTINGS: dict[str, Any] = {"rate": 220, "arrivals": "poisson", "updater": "periodic-37"}
 SEEDS = sized((1_000_000, 1_100_000, 1_200_000), (1_000_000,))  # trained on; run 0 is not

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from cosmo.learn.config import TrainingConfig
 from cosmo.learn.run import TRAINING_EPISODES
-from cosmo.measure import utility
+from cosmo.measure import utility, weights_of
 from cosmo.policy.features import Features
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
@@ -102,7 +102,7 @@ class TorchTwin:
                 delay = np.array([time - tasks.time_ms[task]])
                 gained = float(
                     utility(
-                        scenario, np.array([action]), np.array([outcome]), delay,
+                        weights_of(scenario), np.array([action]), np.array([outcome]), delay,
                         tasks.input_bytes[task : task + 1],
                     )[0]
                 )  # fmt: skip

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import polars
+from paper_page import BOTH
+from paper_page import SHOWN as PAPERS_SHOWN
 
 from cosmo.control import METHODS
 from cosmo.files import whole_file
@@ -13,13 +15,7 @@ from cosmo.study import Study, tables
 from cosmo.study.statistics import paired, summarise
 from cosmo.study.style import looks
 
-BOTH = ("deterministic", "poisson")
-SHOWN = (
-    ("success_rate", "Success rate", 3),
-    ("decision_accuracy", "Decision accuracy", 3),
-    ("update_cost_rate", "Update cost (units/s)", 1),
-    ("net_utility_per_task", "Net utility per task", 1),
-)
+SHOWN = PAPERS_SHOWN[:4]  # all but the regret
 OWN = "cosmo-next"
 HOMES = {
     "paper": OWN,

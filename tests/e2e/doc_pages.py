@@ -1,12 +1,24 @@
 """The pages of the documentation as programs: files, Python and commands, in reading order."""
 
+import importlib
 import re
 import runpy
 import shlex
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def docs_module(name):
+    """A script of docs/ as a module."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(DOCS))
 
 
 def quoted(text):

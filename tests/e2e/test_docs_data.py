@@ -1,10 +1,9 @@
 """The measured parts of the docs are what docs/data says, and name nothing that does not exist."""
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
+from doc_pages import DOCS, docs_module
 
 from cosmo.control import METHODS
 from cosmo.policy.learned_methods import LEARNED
@@ -12,19 +11,13 @@ from cosmo.scenario import load as load_scenario
 from cosmo.scenario import preset_names
 from cosmo.study import load_plan, plan_names
 
-DOCS = Path(__file__).parents[2] / "docs"
 PART = re.compile(r"<!-- ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 NAME = re.compile(r"\| `([^`|]+)` (?=\|)")
 
 
 @pytest.fixture(scope="module")
 def regenerate():
-    sys.path.insert(0, str(DOCS))
-    try:
-        import regenerate
-    finally:
-        sys.path.remove(str(DOCS))
-    return regenerate
+    return docs_module("regenerate")
 
 
 @pytest.fixture(scope="module")

@@ -1,29 +1,22 @@
 """What is measured for docs/next.md finds its place there, and the page is what its data say."""
 
-import sys
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import polars
 import pytest
+from doc_pages import DOCS, docs_module
 
 from cosmo.study import load, load_plan
 from cosmo.study.statistics import summarise
 from cosmo.study.store import Study
 
-DOCS = Path(__file__).parents[2] / "docs"
 SHOWN = ("success_rate", "decision_accuracy", "update_cost_rate", "net_utility_per_task")
 
 
 @pytest.fixture(scope="module")
 def next_page():
-    sys.path.insert(0, str(DOCS))
-    try:
-        import next_page
-    finally:
-        sys.path.remove(str(DOCS))
-    return next_page
+    return docs_module("next_page")
 
 
 def _some_study():

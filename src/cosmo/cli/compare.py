@@ -13,6 +13,12 @@ from cosmo.cli.train import TRAINING, seeds_from
 from cosmo.errors import InputError
 
 SeedsOption = Annotated[str | None, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")]
+RatesOption = Annotated[
+    str | None, typer.Option(help="Tasks/s in each cell, e.g. 220,320 (the scenario's rate).")
+]
+ProcessesOption = Annotated[
+    str | None, typer.Option(help="Arrival processes, e.g. deterministic,poisson.")
+]
 RunEpisodesOption = Annotated[int, typer.Option(help="Evaluation episodes of each run.")]
 _RUNS, _MOST_RUNS = 3, 10_000
 
@@ -23,12 +29,8 @@ def compare(
         typer.Argument(help="Methods by name (cosmo methods), file.py:Class, onnx:…, sb3:…"),
     ],
     scenario_name: ScenarioOption = "paper",
-    rates: Annotated[
-        str | None, typer.Option(help="Tasks/s in each cell, e.g. 220,320 (the scenario's rate).")
-    ] = None,
-    arrivals: Annotated[
-        str | None, typer.Option(help="Arrival processes, e.g. deterministic,poisson.")
-    ] = None,
+    rates: RatesOption = None,
+    arrivals: ProcessesOption = None,
     trace: TraceOption = None,
     engine: EngineOption = None,
     settings: SetOption = None,

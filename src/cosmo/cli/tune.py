@@ -8,7 +8,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from cosmo.cli.compare import SeedsOption, numbers_of, words_of
+from cosmo.cli.compare import ProcessesOption, RatesOption, SeedsOption, numbers_of, words_of
 from cosmo.cli.console import notes, prepare_engine, print_json, progress, show, show_words
 from cosmo.cli.options import JsonOption, ScenarioOption, SetOption
 from cosmo.cli.study import WorkersOption, chosen_executor
@@ -31,12 +31,8 @@ def tune(
         ),
     ],
     scenario_name: ScenarioOption = "paper",
-    rates: Annotated[
-        str | None, typer.Option(help="Tasks/s in each cell, e.g. 220,320 (the scenario's rate).")
-    ] = None,
-    arrivals: Annotated[
-        str | None, typer.Option(help="Arrival processes, e.g. deterministic,poisson.")
-    ] = None,
+    rates: RatesOption = None,
+    arrivals: ProcessesOption = None,
     settings: SetOption = None,
     metric: Annotated[
         str, typer.Option(help="What is to be great, e.g. net_utility_per_task.")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.measure import utility_by, weights_of
+from cosmo.measure import utility, weights_of
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Settled
@@ -43,4 +43,4 @@ class Ledger:
         place = settled.world, settled.task
         delay = settled.time_ms - self._generated[place]
         size = self._bytes[place]
-        return utility_by(self._weights, settled.action, settled.outcome, delay, size)
+        return utility(self._weights, settled.action, settled.outcome, delay, size)

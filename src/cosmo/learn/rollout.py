@@ -15,7 +15,7 @@ from cosmo.learn.config import EN_EXTRA, TrainingConfig
 from cosmo.learn.coordinator import Intervals
 from cosmo.learn.replay import Replay
 from cosmo.learn.turn import Chance, Networks, Notes, Scales, Sizes, act
-from cosmo.measure import utility
+from cosmo.measure import utility, weights_of
 from cosmo.policy.features import Features
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -41,6 +41,7 @@ class Rollout:
         steps: tuple[Ints, Ints] | None = None,
     ) -> None:
         self._scenario, self._config = scenario, config
+        self._weights = weights_of(scenario)
         self.worlds = start(scenario, episodes, config.dimensions)
         runs, counts = len(episodes), [len(each.tasks) for each in episodes]
         most = max(counts)
@@ -117,7 +118,7 @@ class Rollout:
         place = settled["world"].astype(np.int64), settled["task"].astype(np.int64)
         delay = settled["time_ms"] - self._generated[place]
         outcome = settled["outcome"]
-        gained = utility(self._scenario, settled["action"], outcome, delay, self._size[place])
+        gained = utility(self._weights, settled["action"], outcome, delay, self._size[place])
         told = self._en_inputs
         self.notes.rows[(*place, told + en_agent.UTILITY)] = gained / self._scenario.utility.value
         self.notes.rows[(*place, told + en_agent.FAILED)] = outcome == FP

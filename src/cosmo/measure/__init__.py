@@ -8,7 +8,7 @@ from cosmo.measure.outcomes import OUTCOME_NAMES, action_names, delays_ms, task_
 from cosmo.measure.reach import lost_tasks, lost_tasks_told
 from cosmo.measure.regret import Regret
 from cosmo.measure.statistics import Interval, interval, summary, told
-from cosmo.measure.utility import task_utility, update_cost, utility, utility_by, weights_of
+from cosmo.measure.utility import task_utility, update_cost, utility, weights_of
 
 __all__ = [
     "METRICS",
@@ -33,6 +33,5 @@ __all__ = [
     "told",
     "update_cost",
     "utility",
-    "utility_by",
     "weights_of",
 ]

@@ -43,17 +43,6 @@ def weights_of(scenario: Scenario) -> Weights:
 
 
 def utility(
-    scenario: Scenario,
-    action: NDArray[np.integer],
-    outcome: NDArray[np.integer],
-    delay_ms: Floats,
-    input_bytes: Floats,
-) -> Floats:
-    """`utility_by` of a scenario's weights."""
-    return utility_by(weights_of(scenario), action, outcome, delay_ms, input_bytes)
-
-
-def utility_by(
     weights: Weights,
     action: NDArray[np.integer],
     outcome: NDArray[np.integer],
@@ -72,7 +61,8 @@ def utility_by(
 def task_utility(scenario: Scenario, outcome: Outcome) -> Floats:
     """U_k of every task of a finished episode."""
     delay = delays_ms(outcome)
-    return utility(scenario, outcome.action, outcome.outcome, delay, outcome.tasks.input_bytes)
+    size = outcome.tasks.input_bytes
+    return utility(weights_of(scenario), outcome.action, outcome.outcome, delay, size)
 
 
 def update_cost(scenario: Scenario, outcome: Outcome, dimensions: int) -> float:

@@ -138,12 +138,12 @@ def question_of(
     method: str | type[Method],
     over: Over,
     *,
-    rates: Iterable[float] | None = None,
-    arrivals: str | Sequence[str] | None = None,
-    seeds: Iterable[int] = (0, 1, 2),
-    episodes: int = 5,
-    metric: str = "success_rate",
-    search_seed: int = 0,
+    rates: Iterable[float] | None,
+    arrivals: str | Sequence[str] | None,
+    seeds: Iterable[int],
+    episodes: int,
+    metric: str,
+    search_seed: int,
 ) -> Question:
     """The arguments of `tune`, checked. A trace is replaced by Poisson arrivals, as in training."""
     if isinstance(method, str):
