@@ -116,6 +116,67 @@ class Impure(Right):
         return self._Sn()
 
 
+class _Sends(Right):
+    """A method whose SN sends one number; what differs is when."""
+
+    carries = 1
+
+    def __init__(self):
+        self.tasks = 0
+
+    def updater(self, site):
+        return self.Sn(self)
+
+    def decide(self, tasks):
+        self.tasks += len(tasks)
+        return super().decide(tasks)
+
+    def would_decide(self, tasks):
+        return super().decide(tasks)
+
+    class Sn(Updater):
+        def __init__(self, method):
+            self.method = method
+
+        def encode(self, states):
+            return states.state[:, :1]
+
+
+class WhenItLikes(_Sends):
+    """As many updates as ever, at other times."""
+
+    class Sn(_Sends.Sn):
+        def __init__(self, method):
+            first = 10.0 + 20.0 * np.random.default_rng().random()
+            self.gaps = [first, 40.0 - first]
+
+        def decide(self, nodes):
+            self.gaps.reverse()
+            return np.ones(len(nodes), bool), np.full(len(nodes), self.gaps[0])
+
+
+class KnowsTheEn(_Sends):
+    """Sends more often once its EN has seen some tasks, which no message says."""
+
+    class Sn(_Sends.Sn):
+        def decide(self, nodes):
+            pause = 5.0 if self.method.tasks > 20 else 50.0
+            return np.ones(len(nodes), bool), np.full(len(nodes), pause)
+
+
+class NoPause(_Sends):
+    class Sn(_Sends.Sn):
+        def decide(self, nodes):
+            return np.ones(len(nodes), bool), np.zeros(len(nodes))
+
+
+class ChangesNodes(_Sends):
+    class Sn(_Sends.Sn):
+        def decide(self, nodes):
+            nodes.sn_state[:] = 0.0
+            return np.ones(len(nodes), bool), np.full(len(nodes), 20.0)
+
+
 @pytest.mark.parametrize(
     ("method", "scenario"),
     [
@@ -140,6 +201,10 @@ def test_methods_that_are_right_pass(method, scenario):
         (Lies, "decide does not do what would_decide says"),
         (Mixes, "decides differently alone than in a batch"),
         (Peeks, "the EN reads what the SN has not sent"),
+        (WhenItLikes, "decides differently when it is made anew with the same seed"),
+        (KnowsTheEn, "or the SN what the EN knows"),
+        (NoPause, "intervals must be greater than 0 ms"),
+        (ChangesNodes, r"updater.decide changes what it is shown \(sn_state\)"),
         (Impure, "encode gives other numbers for the same states"),
     ],
 )

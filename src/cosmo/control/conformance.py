@@ -46,7 +46,7 @@ def check_method(
 ) -> None:
     """Play a method on short episodes and raise `MethodError` for the first rule that it breaks.
 
-    The rules, on every scenario:
+    The rules, on every scenario, for the EN's side and for the SN's:
     answers have the right shapes and kinds; observations and feedback are not changed; the same
     seed gives the same decisions, in a method that is made anew; a world is played the same alone
     and in a batch; `would_decide`, `explain` and `encode` have no effect on later decisions, and
@@ -69,7 +69,7 @@ _RULES = {
     "asked": "decides differently when would_decide, explain or encode are called in between;"
     " they must have no effect",
     "apart": "decides differently when its updater and its dispatcher do not share an object:"
-    " the EN reads what the SN has not sent",
+    " the EN reads what the SN has not sent, or the SN what the EN knows",
     "alone": "decides differently alone than in a batch; keep worlds apart by the column world",
 }
 
@@ -112,9 +112,17 @@ def _same(one: list[Outcome], other: list[Outcome]) -> bool:
     return all(
         np.array_equal(a.action, b.action)
         and np.array_equal(a.finished_ms, b.finished_ms, equal_nan=True)
-        and a.updates == b.updates
+        and np.array_equal(_of_updates(a), _of_updates(b), equal_nan=True)
         for a, b in zip(one, other, strict=True)
     )
+
+
+def _of_updates(outcome: Outcome) -> NDArray[np.float64]:
+    """What the SNs did, in numbers: how often, on what, and how fresh that kept the ENs."""
+    counts = outcome.updates, outcome.update_decisions, outcome.rides, outcome.status_bytes
+    status = outcome.status
+    ages = () if status is None else (status.aoi_ms, status.peak_aoi_ms, status.decision_age_ms)
+    return np.array([*counts, *ages], np.float64)
 
 
 def _arrays(seen: Any) -> dict[str, NDArray[Any]]:
