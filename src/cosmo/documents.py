@@ -156,7 +156,9 @@ class Documents(Generic[Model]):
             line = f"{field}{'.' if field else ''}{first['ctx']['error']}"
         else:
             line = f"{field} = {_short(first['input'])}: {_plain(first, keys)}"
-        others = len({problem["loc"][:2] for problem in problems}) - 1
+        # A list of which an item is wrong is not another mistake.
+        own = {first["loc"][:count] for count in range(len(first["loc"]) + 1)}
+        others = len({problem["loc"][:2] for problem in problems} - own)
         return line + (f" (and {others} more)" if others > 0 else "")
 
 

@@ -1,5 +1,6 @@
 """What commands print at 80 columns, kept as text (see golden_text)."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,14 +89,24 @@ def test_what_tuning_found(cosmo, tmp_path, monkeypatch):
     found = Tuned(
         method=f"{name}:keep=3,threshold_ms=11.0", parameters={"keep": "3", "threshold_ms": "11.0"},
         default=name, metric="success_rate", trials=polars.DataFrame(rows), best_mean=0.62,
-        default_mean=0.5, difference=Difference(0.12, 0.1, 0.14), document={"over": over},
-        checked_on=15,
+        default_mean=0.5, difference=Difference(0.12, 0.1, 0.14),
+        document={"over": over, "scenario": {"name": "paper"}}, checked_on=15,
     )  # fmt: skip
     monkeypatch.setattr("cosmo.study.tuning.tuned_in", lambda *arguments: found)
     monkeypatch.chdir(tmp_path)
     code, out, err = cosmo("tune", "power-of-d", "--over", "threshold_ms=0:30")
     assert code == 0, err
     as_before("tune", out)
+    alone = replace(found, difference=None, parameters={}, method=name)
+    documents = []
+    for each in (found, alone):
+        monkeypatch.setattr("cosmo.study.tuning.tuned_in", lambda *arguments, each=each: each)
+        out = cosmo("tune", "power-of-d", "--over", "threshold_ms=0:30", "--json")[1]
+        documents.append(json.loads(out))
+    one, other = documents
+    assert one.keys() == other.keys()
+    assert one["compared"].keys() == other["compared"].keys()
+    assert (one["compared"]["low"], other["compared"]["low"]) == (0.1, None)
 
 
 @pytest.mark.parametrize("episodes", [1, 2, 5])
@@ -141,6 +152,9 @@ def test_every_command_has_help_by_either_name_that_fits_with_an_example(cosmo):
         (["compare", "never", "--runs", "2", "--seeds", "1"], "--runs: not with --seeds"),
         (["compare", "never", "--sweep", "sn.slots"], "--sweep = 'sn.slots': must look like"),
         (["compare", "never", "--sweep", "sn.slot=3,4"], "did you mean slots?"),
+        (["compare", "never", "--arrivals", "poison"], "'poisson', 'bursty' or 'steps'\n"),
+        (["train", "--method", "cosmo-nxt", "--out", "t"], "did you mean cosmo-next?"),
+        (["import", "azure-functions", "f", "--out", "t.csv"], "did you mean azure-functions-2021"),
         (["tune", "periodic", "--over", "interval=1:9"], "did you mean interval_ms?"),
         (
             ["tune", "periodic", "--over", "interval_ms=1:9", "--metric", "sucess_rate"],

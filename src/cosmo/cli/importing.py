@@ -7,7 +7,7 @@ import typer
 
 from cosmo.cli.console import notes
 from cosmo.cli.options import ScenarioOption, SeedOption, SetOption, check_output, check_run
-from cosmo.errors import InputError
+from cosmo.errors import InputError, did_you_mean
 from cosmo.scenario import load
 from cosmo.workload import FORMATS, imported, whole_windows, write_trace
 
@@ -32,7 +32,8 @@ def import_trace(
     scenario = load(scenario_name, settings or [])
     check_run(seed, 1)
     if kind not in FORMATS:
-        raise InputError(f"format = {kind!r}: must be one of {', '.join(FORMATS)}")
+        close = did_you_mean(kind, FORMATS)
+        raise InputError(f"format = {kind!r}: must be one of {', '.join(FORMATS)}{close}")
     if most < 1:
         raise InputError(f"--most = {most}: must be 1 or greater")
     check_output(out, (".csv", ".parquet"))

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from cosmo.cli.console import print_json
 from cosmo.cli.console import show as show_table
 from cosmo.cli.options import JsonOption, SetOption
 from cosmo.scenario import dump, load, preset_names
@@ -13,11 +14,16 @@ app = typer.Typer(help="List, show and check scenarios.")
 
 
 @app.command("list")
-def list_presets() -> None:
+def list_presets(as_json: JsonOption = False) -> None:
     """List the presets.
 
     cosmo scenario list
     """
+    if as_json:
+        print_json(
+            [{"scenario": name, "description": load(name).description} for name in preset_names()]
+        )
+        return
     table = Table("scenario", "what it is", box=None, pad_edge=False)
     for name in preset_names():
         table.add_row(name, load(name).description)

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.errors import InputError
+from cosmo.errors import InputError, did_you_mean
 from cosmo.node import Method
 from cosmo.policy.described import Fields, Shapes
 from cosmo.policy.learned import paper_agents
@@ -108,5 +108,6 @@ def learned_method(name: str) -> LearnedMethod:
     """By name; InputError if no such method learns."""
     if name not in LEARNED:
         known = ", ".join(LEARNED)
-        raise InputError(f"method = {name!r}: cannot be trained; must be one of {known}")
+        close = did_you_mean(name, LEARNED)
+        raise InputError(f"method = {name!r}: cannot be trained; must be one of {known}{close}")
     return LEARNED[name]
