@@ -131,7 +131,7 @@ def test_every_command_has_help_by_either_name_that_fits_with_an_example(cosmo):
     for command in _commands():
         code, out, _ = cosmo(*command, "-h")
         assert code == 0, command
-        assert command == ["live", "run"] or f" cosmo {' '.join(command)}" in out, command
+        assert f" cosmo {' '.join(command)}" in out, command
         assert max(len(line.rstrip()) for line in out.splitlines()) <= 80, command
     assert cosmo("--help")[1] == cosmo("-h")[1]
     assert "--install-completion" in cosmo("-h")[1]
