@@ -60,4 +60,4 @@ def test_the_same_trace_as_part_of_the_scenario_wherever_one_stands(cosmo_here, 
     code, _, err = cosmo_here(
         "simulate", "--scenario", "recorded.toml", "--method", "all-local", "--episodes", "8"
     )
-    assert "site: 40 s are played of 34 s recorded: intervals are narrower" in err
+    assert "site: 40 s are played of 34 s recorded: intervals are 1.2 times as wide" in err

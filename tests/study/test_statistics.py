@@ -8,11 +8,13 @@ import pytest
 from small import small_plan
 
 from cosmo.study import load_plan, reported
+from cosmo.study.gains import gains_at_loads
 from cosmo.study.statistics import (
     bounds,
     gains,
     is_papers_world,
     paired,
+    paired_over_loads,
     smoothed,
     stabilisation,
     summarise,
@@ -69,6 +71,23 @@ def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says():
         table = paired(_metrics({("a", 1): mine.tolist(), ("b", 1): theirs.tolist()}), "a", "b")
         hits += table["low"][0] <= 0.1 <= table["high"][0]
     assert hits / 200 >= 0.9
+
+
+def test_intervals_of_a_trace_are_wider_than_those_of_independent_runs():
+    values = {("a", 1): [[0.5, 0.7], [0.6, 0.9]], ("b", 1): [[0.5, 0.6], [0.5, 0.6]]}
+    plain = _metrics(values)
+    trace = plain.with_columns(trace_windows=polars.lit(2.0))
+    factor = math.sqrt(1 + (1 - 0.5**2) * 4 / 2)  # four episodes, two of them as recorded
+    half, wider = (summarise(each).filter(metric="success_rate")["ci95"] for each in (plain, trace))
+    assert wider.to_list() == pytest.approx([factor * each for each in half])
+    for difference in (lambda each: paired(each, "a", "b").row(0)[3:6],
+                       lambda each: paired_over_loads(each, "a", "b")):  # fmt: skip
+        (mean, low, high), (same, lower, higher) = difference(plain), difference(trace)
+        assert mean == same
+        assert mean - lower == pytest.approx(factor * (mean - low))
+        assert higher - mean == pytest.approx(factor * (high - mean))
+    [gain], [wide] = (gains_at_loads(each, "a", "success_rate", ["b"]) for each in (plain, trace))
+    assert wide.own.std() == pytest.approx(factor * gain.own.std())
 
 
 def test_gains_are_relative_to_the_best_deployable_competitor_at_each_load():

@@ -57,6 +57,7 @@ methods = ["all-local", "aoi-threshold"]
     assert not conduct(plan, folder, InThisProcess()).failed
     metrics = load_study(folder).metrics
     assert metrics.height == 2 * 2 * 3 * 2
+    assert set(metrics["trace_windows"]) == {4000.0 / load("paper", SHORT).episode.window_ms}
     # Intervals are of something: no two episodes of a method on a trace are the same.
     apart = metrics.group_by("scenario", "method").agg(polars.col("delay_ms_mean").n_unique())
     assert set(apart["delay_ms_mean"]) == {6}

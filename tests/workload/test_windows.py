@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosmo import InputError, load, method, simulate
-from cosmo.measure import lost_tasks, lost_tasks_told
+from cosmo.measure import interval, lost_tasks, lost_tasks_told
 from cosmo.workload import (
     Tasks,
     episode,
@@ -12,6 +12,7 @@ from cosmo.workload import (
     read_trace,
     trace_of,
     whole_windows,
+    widening,
     window,
     write_trace,
 )
@@ -141,3 +142,35 @@ def test_a_trace_that_changes_is_read_again(tmp_path):
     path.unlink()
     with pytest.raises(InputError, match=r"t.csv': cannot be read"):
         episode(scenario, 0, 0)
+
+
+@pytest.mark.parametrize(("runs", "episodes"), [(1, 6), (1, 9), (3, 4), (3, 6), (10, 9)])
+def test_intervals_are_widened_by_what_episodes_of_one_trace_have_in_common(runs, episodes):
+    """Many traces of six windows each: windows are independent numbers around a true 0."""
+    random, windows, traces = np.random.default_rng(3), 6, 20_000
+    recorded = random.normal(size=(traces, windows))
+    played = random.choice(windows, (traces, runs, episodes))
+    values = np.take_along_axis(recorded, played.reshape(traces, -1), 1).reshape(played.shape)
+    some = min(windows, episodes)
+    values[:, 0, :some] = recorded[:, :some]
+    pairs = [(run, number) for run in range(runs) for number in range(episodes)]
+    independent = 1.0 / np.sqrt(len(pairs))
+    # Drawing with replacement among six spreads by 5/6 of the variance that windows have.
+    grown = values.mean(axis=(1, 2)).std() / independent
+    assert grown == pytest.approx(widening(windows, pairs), rel=0.07)
+    assert widening(windows, pairs) >= grown * 0.99
+
+
+def test_windows_as_recorded_are_independent_and_long_traces_cost_nothing():
+    assert widening(6.8, [(0, number) for number in range(6)]) == 1.0
+    assert widening(1e9, [(1, number) for number in range(6)]) == pytest.approx(1.0)
+
+
+def test_episodes_of_a_trace_say_so_in_their_intervals(scenario):
+    plain = [each["success_rate"] for each in simulate(scenario, "random", episodes=3).episodes]
+    assert simulate(scenario, "random", episodes=3).metrics["success_rate"] == interval(plain)
+    more = simulate(scenario, "random", episodes=5)
+    values = [each["success_rate"] for each in more.episodes]
+    widened = widening(3.5, [(0, number) for number in range(5)])
+    assert widened > 1.3
+    assert more.metrics["success_rate"] == interval(values, widened)

@@ -1,5 +1,6 @@
 """`cosmo evaluate`: trained runs on workloads that training never saw."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from cosmo.cli.console import metrics_table, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import metrics_document, simulation_document
-from cosmo.cli.loads import load_told, recorded_windows
+from cosmo.cli.loads import load_told, windows_of_trace
 from cosmo.cli.options import (
     ArrivalsOption,
     EngineOption,
@@ -22,6 +23,7 @@ from cosmo.cli.options import (
 from cosmo.control import Simulation
 from cosmo.control import evaluate as play_runs
 from cosmo.control.evaluate import trained_on
+from cosmo.control.simulate import widened_at
 from cosmo.measure import Interval, summary
 from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed, load
@@ -49,11 +51,11 @@ def evaluate(
     controller = load_controller(folder)
     fields = chosen_settings(settings, arrivals, rate, engine, trace)
     scenarios = _scenarios(controller, scenario_name, fields)
-    recorded_windows(scenarios[0])  # a trace that cannot be read is refused before the work
+    windows_of_trace(scenarios[0])  # a trace that cannot be read is refused before the work
     prepare_engine(scenarios[0])
     with progress(f"{controller.method}, {len(scenarios)} run(s)") as share_done:
         results = play_runs(controller, episodes, scenarios, share_done=share_done)
-    loads = _by_load(scenarios, results)
+    loads = _by_load(scenarios, controller.seeds, results)
     if as_json:
         runs = [
             simulation_document(scenario, controller.method, seed, result)
@@ -81,14 +83,18 @@ def evaluate(
 
 
 def _by_load(
-    scenarios: tuple[Scenario, ...], results: list[Simulation]
+    scenarios: tuple[Scenario, ...], seeds: Sequence[int], results: list[Simulation]
 ) -> dict[str, tuple[int, dict[str, Interval]]]:
     """Runs and metrics of every load; intervals are over runs, as in the paper."""
-    groups: dict[str, list[dict[str, float]]] = {}
-    for scenario, result in zip(scenarios, results, strict=True):
-        means = {metric: value.mean for metric, value in result.metrics.items()}
-        groups.setdefault(load_told(scenario), []).append(means)
-    return {name: (len(means), summary(means)) for name, means in groups.items()}
+    groups: dict[str, list[tuple[Scenario, int, Simulation]]] = {}
+    for run in zip(scenarios, seeds, results, strict=True):
+        groups.setdefault(load_told(run[0]), []).append(run)
+    found = {}
+    for name, runs in groups.items():
+        means = [{metric: value.mean for metric, value in run.metrics.items()} for *_, run in runs]
+        played = [(seed, number) for _, seed, run in runs for number in range(len(run.episodes))]
+        found[name] = (len(runs), summary(means, widened_at(runs[0][0], played)))
+    return found
 
 
 def _scenarios(

@@ -1,5 +1,9 @@
 """What a scenario's load is called, and what there is to say about a trace."""
 
+from collections.abc import Sequence
+from itertools import product
+
+from cosmo.control.simulate import widened_at
 from cosmo.scenario import Scenario
 from cosmo.workload import duration_ms, trace_of, whole_windows
 
@@ -12,7 +16,7 @@ def load_told(scenario: Scenario) -> str:
     return f"{workload.arrivals}, {workload.rate:g} tasks/s"
 
 
-def recorded_windows(scenario: Scenario) -> int:
+def windows_of_trace(scenario: Scenario) -> int:
     """How many windows its trace has, 0 if it has no trace; InputError if that cannot be read."""
     if not scenario.workload.trace:
         return 0
@@ -21,28 +25,29 @@ def recorded_windows(scenario: Scenario) -> int:
 
 def resampling_told(scenario: Scenario, seed: int, episodes: int) -> list[str]:
     """A line if some episodes are not windows of the trace as it was recorded."""
-    windows = recorded_windows(scenario)
+    windows = windows_of_trace(scenario)
     as_recorded = min(windows, episodes) if seed == 0 else 0
     if not windows or as_recorded == episodes:
         return []
     return [
-        *overplayed_told(scenario, episodes),
+        *overplayed_told(scenario, [seed], episodes),
         f"{episodes - as_recorded} of {episodes} episodes are resampled from blocks of"
         f" {scenario.workload.block_ms:g} ms: the trace has {windows} whole window(s) of"
         f" {scenario.episode.window_ms:g} ms, played as recorded in run 0",
     ]
 
 
-def overplayed_told(scenario: Scenario, episodes: int) -> list[str]:
-    """A line if more is played of a trace than was recorded: intervals then say too much."""
+def overplayed_told(scenario: Scenario, seeds: Sequence[int], episodes: int) -> list[str]:
+    """A line if more is played of a trace than was recorded: that tells no more of its traffic."""
     if not scenario.workload.trace:
         return []
     recorded_s = duration_ms(trace_of(scenario)) / 1000.0
-    played_s = episodes * scenario.episode.window_ms / 1000.0
+    played_s = len(seeds) * episodes * scenario.episode.window_ms / 1000.0
     if played_s <= recorded_s:
         return []
+    widened = widened_at(scenario, list(product(seeds, range(episodes))))
     return [
         f"{scenario.name}: {played_s:g} s are played of {recorded_s:g} s recorded: intervals are"
-        " narrower than what the trace says about other stretches of its traffic; have fewer"
-        " runs or episodes, or a longer trace"
+        f" {widened:.1f} times as wide as those of independent episodes, and more runs or episodes"
+        " hardly narrow them; a longer trace does"
     ]

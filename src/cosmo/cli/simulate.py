@@ -7,7 +7,7 @@ import typer
 
 from cosmo.cli.console import metrics_table, notes, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import simulation_document
-from cosmo.cli.loads import load_told, recorded_windows, resampling_told
+from cosmo.cli.loads import load_told, resampling_told, windows_of_trace
 from cosmo.cli.options import (
     ArrivalsOption,
     EngineOption,
@@ -57,7 +57,7 @@ def simulate(
     cosmo simulate -m my_policies.py:LeastWork:margin_ms=25 -s shared-sn --json
     """
     scenario = chosen_scenario(scenario_name, settings, arrivals, rate, engine, trace)
-    windows = recorded_windows(scenario)
+    windows = windows_of_trace(scenario)
     episodes = (windows or 1) if episodes is None else episodes
     check_run(seed, episodes)
     chosen = method(method_name)

@@ -175,7 +175,7 @@ def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def
         soft_wrap=True,
     )
     for scenario in {each.name: each for each in scenarios}.values():
-        for line in overplayed_told(scenario, len(plan.seeds) * plan.episodes):
+        for line in overplayed_told(scenario, plan.seeds, plan.episodes):
             notes.print(line, soft_wrap=True)
     return not progress.failed
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cosmo.control.named import ScenarioLike, Settings, as_scenario
 from cosmo.control.play import play
-from cosmo.control.simulate import ShareDone, Simulation
+from cosmo.control.simulate import ShareDone, Simulation, widened_at
 from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
 from cosmo.measure import Regret, episode_metrics
@@ -90,11 +90,12 @@ def evaluate(
         )
         before += sum(len(world.tasks) for world in worlds[some])
     results = []
-    for run, scenario in enumerate(where):
+    for run, (seed, scenario) in enumerate(zip(controller.seeds, where, strict=True)):
         own = outcomes[run * episodes : (run + 1) * episodes]
         carries = controller.agents.dimensions
         metrics = [episode_metrics(scenario, outcome, carries) for outcome in own]
-        results.append(Simulation(own, metrics))
+        played = [(seed, number) for number in range(episodes)]
+        results.append(Simulation(own, metrics, widened_at(scenario, played, tasks)))
     return results
 
 

@@ -9,7 +9,7 @@ from cosmo.engine import worlds_at_once
 from cosmo.measure import Interval, Regret, episode_metrics, summary
 from cosmo.node import Method
 from cosmo.scenario import Scenario
-from cosmo.workload import Tasks, episode, from_tasks, window
+from cosmo.workload import Tasks, episode, from_tasks, recorded_windows, trace_of, widening, window
 from cosmo.workload.effort import check_episodes
 from cosmo.workload.windows import tasks_a_window
 from cosmo.world import Outcome
@@ -24,11 +24,12 @@ class Simulation:
 
     outcomes: list[Outcome]
     episodes: list[dict[str, float]]
+    widened: float = 1.0  # what intervals are multiplied by: episodes of a trace depend on another
 
     @property
     def metrics(self) -> dict[str, Interval]:
         """Mean and 95 % half-width of every metric over the episodes."""
-        return summary(self.episodes)
+        return summary(self.episodes, self.widened)
 
     def __repr__(self) -> str:
         means = {name: value.mean for name, value in self.metrics.items()}
@@ -103,6 +104,21 @@ def simulate_runs(
         share_done(1.0)
     metrics = [episode_metrics(scenario, outcome, method.carries) for outcome in outcomes]
     return [
-        Simulation(outcomes[first : first + episodes], metrics[first : first + episodes])
+        Simulation(
+            outcomes[first:last],
+            metrics[first:last],
+            widened_at(scenario, worlds[first:last], tasks),
+        )
         for first in range(0, len(worlds), episodes)
+        for last in (first + episodes,)
     ]
+
+
+def widened_at(
+    scenario: Scenario, played: Sequence[tuple[int, int]], tasks: Tasks | None = None
+) -> float:
+    """How much wider intervals over these episodes (seed, number) are: 1 without a trace."""
+    if tasks is None and not scenario.workload.trace:
+        return 1.0
+    trace = trace_of(scenario) if tasks is None else tasks
+    return widening(recorded_windows(scenario, trace), played)

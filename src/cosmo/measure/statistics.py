@@ -17,21 +17,28 @@ class Interval(NamedTuple):
     ci95: float
 
 
-def interval(values: Sequence[float]) -> Interval:
-    """Over the values that are numbers; the half-width needs at least two of them."""
+def interval(values: Sequence[float], widened: float = 1.0) -> Interval:
+    """Over the values that are numbers; the half-width needs at least two of them.
+
+    `widened` multiplies it, where the values are less than independent (`cosmo.workload.widening`).
+    """
     known = np.array([value for value in values if not math.isnan(value)])
     if len(known) == 0:
         return Interval(math.nan, math.nan)
     if len(known) == 1:
         return Interval(float(known[0]), math.nan)
     deviation = float(known.std(ddof=1)) / math.sqrt(len(known))
-    return Interval(float(known.mean()), float(stdtrit(len(known) - 1, 0.975)) * deviation)
+    return Interval(
+        float(known.mean()), widened * float(stdtrit(len(known) - 1, 0.975)) * deviation
+    )
 
 
-def summary(replications: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
+def summary(
+    replications: Sequence[Mapping[str, float]], widened: float = 1.0
+) -> dict[str, Interval]:
     """The interval of every metric over replications that all have the same metrics."""
     return {
-        name: interval([replication[name] for replication in replications])
+        name: interval([replication[name] for replication in replications], widened)
         for name in replications[0]
     }
 

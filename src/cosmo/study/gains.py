@@ -13,7 +13,7 @@ import polars
 from numpy.typing import NDArray
 
 from cosmo.study.reported import Claims, reported_gains
-from cosmo.study.statistics import rivals_of
+from cosmo.study.statistics import rivals_of, widened_by
 from cosmo.study.tables import markdown
 
 _DRAWS = 2000
@@ -70,7 +70,9 @@ def gains_at_loads(
         own, others = table.pop(focus), table
         means = {name: float(values.mean()) for name, values in others.items()}
         best = max(means, key=lambda name: means[name])
-        drawn = _drawn(np.stack([own, *others.values()]))
+        values = np.stack([own, *others.values()])
+        here = metrics.filter(arrivals=process, rate=rate, method=focus)
+        drawn = _drawn(values, widened_by(here))
         value = float(own.mean())
         found.append(Gain(process, rate, value, best, means[best], drawn[0], drawn[1:].max(axis=0)))
     return found
@@ -103,14 +105,20 @@ def _values(played: _Played, names: Sequence[str]) -> dict[str, Draws]:
     return found
 
 
-def _drawn(values: Draws) -> Draws:
-    """[method, draw]: means over runs and episodes drawn anew; `values` [method, run, episode]."""
+def _drawn(values: Draws, widened: float) -> Draws:
+    """[method, draw]: means over runs and episodes drawn anew, so much farther from their mean.
+
+    `values` is [method, run, episode].
+    """
     random = np.random.default_rng(0)  # of the bootstrap alone: the same data, the same interval
     _, runs, episodes = values.shape
     run = random.integers(0, runs, (_DRAWS, runs))
     episode = random.integers(0, episodes, (_DRAWS, runs, episodes))
     means: Draws = values[:, run[:, :, None], episode].mean(axis=(2, 3))
-    return means
+    if widened == 1.0:
+        return means
+    centre = values.mean(axis=(1, 2))[:, None]
+    return np.asarray(centre + widened * (means - centre))
 
 
 def _shown(gain: float, draws: Draws) -> str:

@@ -1,7 +1,7 @@
 """From episodes to what is reported: intervals over runs, paired differences, gains, t90."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from cosmo.scenario import Scenario, load
 from cosmo.study.plan import Plan
 from cosmo.study.reported import reported
 from cosmo.study.units import at_load
+from cosmo.workload import widening
 
 POINT = ["scenario", "arrivals", "rate", "method"]
 _RESAMPLES = 10_000
@@ -26,24 +27,40 @@ def summarise(metrics: polars.DataFrame) -> polars.DataFrame:
     """Columns: POINT, metric, mean, ci95, runs, std.
 
     As in the paper: a run's episodes are averaged; mean, standard deviation and two-sided 95 %
-    Student-t half-width are over runs.
+    Student-t half-width are over runs. Half-widths of traces are widened by what resampling costs
+    (`cosmo.workload.widening`).
     """
     names = [name for name in METRICS if name in metrics.columns]
     runs = metrics.group_by([*POINT, "seed"], maintain_order=True).agg(
         polars.col(name).mean() for name in names
     )
+    widened = _widened_at(metrics)
     rows = []
     for key, group in runs.group_by(POINT, maintain_order=True):
         for name in names:
             values = [math.nan if value is None else value for value in group[name]]
             known = [value for value in values if not math.isnan(value)]
-            mean, ci95 = interval(values)
+            mean, ci95 = interval(values, widened.get(key, 1.0))
             std = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
             rows.append((*key, name, mean, ci95, std, len(known)))
     columns = [*POINT, "metric", "mean", "ci95", "std", "runs"]
     table = polars.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
     numbers = [polars.col(name).cast(polars.Float64).fill_nan(None) for name in columns[5:8]]
     return table.with_columns(*numbers)
+
+
+def _widened_at(metrics: polars.DataFrame) -> dict[tuple[Any, ...], float]:
+    """How much wider intervals are at the points that are of a trace."""
+    if "trace_windows" not in metrics.columns:
+        return {}
+    traces = metrics.filter(polars.col("trace_windows").is_not_null())
+    return {key: widened_by(rows) for key, rows in traces.group_by(POINT)}
+
+
+def widened_by(rows: polars.DataFrame) -> float:
+    """How much wider intervals over these episodes are, of one load: 1 if it is no trace."""
+    windows = rows["trace_windows"][0] if "trace_windows" in rows.columns and len(rows) else None
+    return 1.0 if windows is None else widening(windows, rows.select("seed", "episode").iter_rows())
 
 
 def with_paper(summary: polars.DataFrame, plan: Plan) -> polars.DataFrame:
@@ -103,16 +120,13 @@ def paired(
     """`one` minus `other` on equal workloads: scenario, arrivals, rate, difference, low, high.
 
     Pairs have the same seed and episode. The interval is a percentile bootstrap that draws runs,
-    then episodes within them: episodes of a run share its trained policy.
+    then episodes within them: episodes of a run share its trained policy. On traces it is widened
+    as `summarise` says.
     """
-    loads: dict[tuple[str, str, float], dict[int, list[float]]] = {}
-    pairs = _pairs(metrics, one, other, metric).with_columns(lead=polars.col("a") - polars.col("b"))
-    columns = ("scenario", "arrivals", "rate", "seed", "lead")
-    for scenario, process, rate, seed, lead in pairs.select(columns).iter_rows():
-        loads.setdefault((scenario, process, rate), {}).setdefault(seed, []).append(lead)
+    pairs = _pairs(metrics, one, other, metric)
     rows = [
-        (*key, *_difference(runs.values()), sum(map(len, runs.values())))
-        for key, runs in loads.items()
+        (*key, *difference_of(here), len(here))
+        for key, here in pairs.group_by("scenario", "arrivals", "rate", maintain_order=True)
     ]
     schema: dict[str, Any] = {"scenario": polars.String, "arrivals": polars.String}
     schema |= dict.fromkeys(("rate", "difference", "low", "high"), polars.Float64)
@@ -131,37 +145,39 @@ def paired_over_loads(
     loads = pairs.select("arrivals", "rate").n_unique() if len(pairs) else 0
     means = (
         pairs.group_by("seed", "episode", maintain_order=True)
-        .agg(polars.col("a").mean(), polars.col("b").mean(), polars.len())
+        .agg(polars.col("a", "b", "trace_windows").mean(), polars.len())
         .filter(polars.col("len") == loads)
     )
     return difference_of(means) if len(means) else None
 
 
 def _pairs(metrics: polars.DataFrame, one: str, other: str, metric: str) -> polars.DataFrame:
-    """A row a workload that both were played on: `a` of one, `b` of the other."""
+    """A row a workload that both were played on: `a` of one, `b` of the other, `trace_windows`."""
     keys = ["scenario", "arrivals", "rate", "seed", "episode"]
-    mine = metrics.filter(method=one).select(*keys, a=metric)
+    known = "trace_windows" in metrics.columns
+    windows = polars.col("trace_windows") if known else polars.lit(None, polars.Float64)
+    mine = metrics.filter(method=one).select(*keys, windows.alias("trace_windows"), a=metric)
     theirs = metrics.filter(method=other).select(*keys, b=metric)
-    return mine.join(theirs, on=keys, maintain_order="left").drop_nulls()
+    return mine.join(theirs, on=keys, maintain_order="left").drop_nulls(["a", "b"])
 
 
 def difference_of(pairs: polars.DataFrame) -> Difference:
-    """Of a table of pairs: columns `seed`, `a`, `b`, a row an episode."""
+    """Of a table of pairs of one load: `seed`, `episode`, `a`, `b`, `trace_windows` if it has one.
+
+    A row is an episode. A mean over several loads is not of a trace, which has but one.
+    """
     runs: dict[int, list[float]] = {}
     leads = pairs.select("seed", polars.col("a") - polars.col("b"))
     for seed, lead in leads.iter_rows():
         runs.setdefault(seed, []).append(lead)
-    return _difference(runs.values())
-
-
-def _difference(runs: Iterable[Sequence[float]]) -> Difference:
-    """Of the leads in each run's episodes."""
-    return _difference_of(tuple(tuple(run) for run in runs))
+    mean, low, high = _difference_of(tuple(tuple(run) for run in runs.values()))
+    widened = widened_by(pairs)
+    return Difference(mean, mean + widened * (low - mean), mean + widened * (high - mean))
 
 
 @lru_cache(maxsize=4096)
 def _difference_of(leads: tuple[tuple[float, ...], ...]) -> Difference:
-    """Kept: a report shows the same difference in several tables."""
+    """Of the leads in each run's episodes. Kept: a report shows the same in several tables."""
     runs = [np.array(run) for run in leads]
     low, high = np.percentile(_resampled_means(runs), [2.5, 97.5])
     return Difference(float(np.concatenate(runs).mean()), float(low), float(high))

@@ -27,7 +27,7 @@ from cosmo.scenario import Scenario, changed
 from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
 from cosmo.study.method_files import digests, trace_digests
 from cosmo.tables import read_parquet, write_table
-from cosmo.workload import episode
+from cosmo.workload import episode, recorded_windows, trace_of
 
 KEYS = ("scenario", "arrivals", "rate", "method", "seed", "episode")
 BOUNDS: dict[str, Any] = {
@@ -260,8 +260,12 @@ def played_rows(
 def result_rows(
     scenario: Scenario, name: str, seed: int, result: Simulation, first_episode: int = 0
 ) -> list[dict[str, Any]]:
-    """A row for every episode of a run: where, who, and all metrics."""
+    """A row for every episode of a run: where, who, and all metrics.
+
+    Of a trace also `trace_windows`, its length in windows, on which intervals depend.
+    """
     load = scenario.workload
+    trace = {"trace_windows": recorded_windows(scenario, trace_of(scenario))} if load.trace else {}
     return [
         {
             "scenario": scenario.name,
@@ -271,6 +275,7 @@ def result_rows(
             "seed": seed,
             "episode": number,
             **metrics,
+            **trace,
         }
         for number, metrics in enumerate(result.episodes, first_episode)
     ]

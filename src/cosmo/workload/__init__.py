@@ -5,7 +5,15 @@ from cosmo.workload.generate import episode, from_tasks, idle_delay_ms
 from cosmo.workload.public import FORMATS, imported
 from cosmo.workload.table import BackgroundTasks, Episode, Tasks
 from cosmo.workload.trace import read_trace, write_trace
-from cosmo.workload.windows import duration_ms, mean_rate, trace_of, whole_windows, window
+from cosmo.workload.windows import (
+    duration_ms,
+    mean_rate,
+    recorded_windows,
+    trace_of,
+    whole_windows,
+    widening,
+    window,
+)
 
 __all__ = [
     "FORMATS",
@@ -19,9 +27,11 @@ __all__ = [
     "imported",
     "mean_rate",
     "read_trace",
+    "recorded_windows",
     "squared_variation",
     "trace_of",
     "whole_windows",
+    "widening",
     "window",
     "write_trace",
 ]

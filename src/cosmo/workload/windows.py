@@ -3,10 +3,12 @@
 Episode k of run 0 is the k-th whole window of the trace, as it was recorded. All further episodes
 of run 0, and every episode of the other runs, are put together of blocks that are drawn from the
 trace with replacement (a moving-block bootstrap), so that intervals over episodes and over runs say
-how much another stretch of the same traffic might have differed.
+how much another stretch of the same traffic might have differed. Resampled episodes are not
+independent of one another, as all of them come from one trace: `widening` says what that costs.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,30 @@ def whole_windows(tasks: Tasks, window_ms: float) -> int:
     return max(1, math.floor(duration_ms(tasks) / window_ms))
 
 
+def recorded_windows(scenario: Scenario, tasks: Tasks) -> float:
+    """The length of a trace in windows of the scenario, at least 1; not rounded."""
+    return max(1.0, duration_ms(tasks) / scenario.episode.window_ms)
+
+
+def is_as_recorded(windows: float, seed: int, number: int) -> bool:
+    """Whether episode `number` of run `seed` is a window of a trace with so many of them."""
+    return seed == 0 and number < math.floor(windows)
+
+
+def widening(windows: float, played: Iterable[tuple[int, int]]) -> float:
+    """What intervals over these episodes (seed, number) of a trace are to be multiplied by.
+
+    Let v be the variance of one window's mean. If N episodes were independent, their mean would
+    have v / N. Here a share a of them is the trace as recorded, and the others are drawn from the
+    whole of it: their mean is off the truth by what is drawn, and by as much as the trace is. With
+    W windows recorded that makes v / N + (1 - a²) v / W, so that the half-width grows by
+    √(1 + (1 - a²) N / W), and more episodes of the same trace never make it arbitrarily small.
+    """
+    recorded = [is_as_recorded(windows, seed, number) for seed, number in played]
+    share = sum(recorded) / len(recorded)
+    return math.sqrt(1.0 + (1.0 - share**2) * len(recorded) / windows)
+
+
 def mean_rate(tasks: Tasks, ens: int) -> float:
     """Tasks a second in one cell, over the whole trace; three digits after the point."""
     length = duration_ms(tasks)
@@ -50,7 +76,7 @@ def tasks_a_window(scenario: Scenario, tasks: Tasks) -> float:
 def window(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Tasks:
     """The tasks of episode `number` of run `seed`; times start at the episode's start."""
     length = scenario.episode.window_ms
-    if seed == 0 and number < whole_windows(tasks, length):
+    if is_as_recorded(recorded_windows(scenario, tasks), seed, number):
         return _piece(tasks, number * length, length)
     return _resampled(scenario, tasks, stream(seed, Purpose.ARRIVALS, number))
 
