@@ -67,6 +67,7 @@ def test_a_log_names_the_unit_at_work(capsys, monkeypatch):
 def test_a_log_of_training_says_what_is_trained(capsys):
     curve = {"reward": 5.0, "success_rate": 0.5, "epsilon": 0.1, "update_cost_rate": 2.0}
     with _Progress("cosmo on paper (poisson, 220 tasks/s), 3 run(s)", 20) as told:
+        told(0, [])
         told(10, [curve])
     assert capsys.readouterr().err.splitlines() == [
         "training cosmo on paper (poisson, 220 tasks/s), 3 run(s)",

@@ -104,12 +104,10 @@ class _Progress:
             transient=True,
             disable=not sys.stderr.isatty(),
         )
-        self._task = self._bar.add_task(title, total=episodes, told="pretraining the encoder")
+        self._task = self._bar.add_task(title, total=episodes, told="")
 
     def __enter__(self) -> "_Progress":
         self._bar.start()
-        if self._bar.disable:
-            notes.print(f"training {self._title}", soft_wrap=True)
         return self
 
     def __exit__(self, *unused: object) -> None:
@@ -117,7 +115,9 @@ class _Progress:
 
     def __call__(self, episode: int, curves: Sequence[dict[str, float]]) -> None:
         if not curves:
-            text = "" if episode == 0 else f"resumed after episode {episode}"
+            if episode == 0 and self._bar.disable:
+                notes.print(f"training {self._title}", soft_wrap=True)
+            text = "pretraining the encoder" if episode == 0 else f"resumed after episode {episode}"
         else:
             mean = {
                 name: sum(curve[name] for curve in curves) / len(curves)
@@ -128,5 +128,5 @@ class _Progress:
                 f"  ε {mean['epsilon']:.2f}  updates {mean['update_cost_rate']:.1f}/s"
             )
         self._bar.update(self._task, completed=episode, told=text)
-        if self._bar.disable and text and (episode % 10 == 0 or not curves):
+        if self._bar.disable and episode and (episode % 10 == 0 or not curves):
             notes.print(f"episode {episode}/{self._episodes}  {text}")

@@ -15,7 +15,8 @@ from cosmo.policy.learned_methods import learned_method
 
 _CHECKPOINT_S = 10.0  # a killed training loses at most so much work, and an episode
 
-Told = Callable[[int, Sequence[Curve]], None]  # (episodes done, curves of the last one)
+# (episodes done, curves of the last one): none of 0 when the work begins, none when it is resumed.
+Told = Callable[[int, Sequence[Curve]], None]
 
 
 def load_config_of(method: str, source: str | None, settings: Iterable[str]) -> Config:
@@ -68,6 +69,7 @@ def train(
     if _prepared(folder, resume):
         checkpoint.check_same(folder, description)
     checkpoint.start(folder, description)
+    told(0, [])  # nothing is wrong: the work begins
     if not (resume and checkpoint.restore(folder, trainer, curves)):
         trainer.pretrain()
     log = _Log(folder / "tensorboard", runs) if tensorboard else None
@@ -75,7 +77,8 @@ def train(
         for number in range(len(curves)):
             if log:
                 log.add(number + 1, curves)
-        told(trainer.episode, [])
+        if trainer.episode:
+            told(trainer.episode, [])  # resumed
         saved = time.monotonic()
         while trainer.episode < config.episodes:
             now = trainer.train_episode()
