@@ -5,6 +5,7 @@ import re
 import runpy
 import shlex
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,21 @@ def quoted(text):
     return (first.removeprefix("# of "), piece) if first.startswith("# of ") else (None, text)
 
 
+@contextmanager
+def _importable(folder):
+    """Files of a folder can be imported, as from a script that lies there; nothing of it stays."""
+    before = list(sys.path)
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+        for name, module in list(sys.modules.items()):
+            if Path(getattr(module, "__file__", None) or "/").parent == folder:
+                del sys.modules[name]
+
+
 def follow(page, cosmo, changed=lambda arguments: arguments):
     """Do what a page says in the working folder; `changed` may alter arguments of `cosmo`.
 
@@ -40,7 +56,8 @@ def follow(page, cosmo, changed=lambda arguments: arguments):
         if name:
             Path(name[1]).write_text(text)
         elif language == "python":
-            exec(compile(text, str(page), "exec"), {"__name__": "example"})
+            with _importable(Path.cwd()):
+                exec(compile(text, str(page), "exec"), {"__name__": "example"})
         elif language == "sh":
             for line in text.splitlines():
                 if line.startswith("cosmo "):
