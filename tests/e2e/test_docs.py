@@ -48,6 +48,9 @@ def _cheaper(arguments):
         settings = [*SHORT_WORLD, *(f"training.{item}" for item in short)]
         arguments += [part for item in settings for part in ("--set", item)]
     if arguments[0] == "compare":
+        if "--rates" in arguments:
+            place = arguments.index("--rates") + 1
+            arguments[place] = arguments[place].split(",")[0]
         arguments += ["--episodes", "1", "--seeds", "0"]
         if "--runs" in arguments:
             place = arguments.index("--runs")

@@ -126,7 +126,7 @@ def test_workers_are_reused_and_reaped():
 def test_memory_does_not_grow():
     process.close_idle()
     sizes = []
-    for seed in range(120):
+    for seed in range(50):
         worlds = _worlds(seed)
         turn = worlds.advance()
         for _ in range(20):
