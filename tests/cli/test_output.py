@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars
 import pytest
@@ -12,7 +13,8 @@ from small import small_plan
 
 from cosmo.cli.app import app
 from cosmo.cli.comparison import print_results
-from cosmo.cli.console import metrics_table, show
+from cosmo.cli.console import _finite, metrics_table, show
+from cosmo.cli.documents import comparison_document
 from cosmo.measure import METRICS, Interval
 from cosmo.study.statistics import Difference
 from cosmo.study.store import NO_CURVES, Study
@@ -75,6 +77,33 @@ def test_results_of_a_sweep(capsys):
     ]  # fmt: skip
     print_results(replace(study, metrics=polars.concat(parts)))
     as_before("results-sweep", capsys.readouterr().out)
+
+
+def test_the_document_of_a_comparison_has_the_same_keys_whatever_was_compared():
+    def shape(value):
+        """Keys and kinds; of a list those of its first entry."""
+        if isinstance(value, dict):
+            return {key: shape(each) for key, each in value.items()}
+        return [shape(value[0])] if isinstance(value, list) and value else type(value).__name__
+
+    written = SimpleNamespace(page=Path("report.html"), figures=[Path("a.png"), Path("a.pdf")])
+    one = comparison_document(_study([320.0], range(1)), written)
+    several = comparison_document(_study([120.0, 320.0], range(3)), written)
+    assert one["verdicts"][0]["standings"][0]["focus_minus_it"].keys() == {"mean", "low", "high"}
+    assert one["verdicts"][0]["runs"] == 1
+    assert one["figures"] == ["a.png"]
+    assert several["results"][0]["metrics"].keys() == set(METRICS)
+    assert several["results"][0]["runs"] == 3
+    same = json.loads(json.dumps([_finite(one), _finite(several)]).replace("null", "0.0"))
+    assert shape(same[0]) == shape(same[1])
+    [told] = several["verdicts"]
+    assert (told["place"], len(told["loads"]), told["left_out"]) == (2, 2, [])
+    assert [each["method"] for each in told["standings"] if each["yardstick"]] == [
+        "full-information"
+    ]
+    assert several["focus"] == "aoi-threshold/estimate"
+    [own] = [each for each in told["standings"] if each["method"] == several["focus"]]
+    assert own["focus_minus_it"] is None
 
 
 def test_what_tuning_found(cosmo, tmp_path, monkeypatch):

@@ -28,6 +28,7 @@ def report(tmp_path_factory):
     plan = small_plan(
         ("cosmo", "cosmo-flat", "aoi-threshold", "self-tracking", "all-local"),
         arrivals=["deterministic", "poisson"],
+        episodes=3,  # with two runs enough pairs for intervals
     )
     assert not conduct(plan, folder / "study", LocalExecutor(2)).failed
     return write_report(load(folder / "study"), folder / "out")

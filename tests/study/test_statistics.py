@@ -74,10 +74,10 @@ def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says():
 
 
 def test_intervals_of_a_trace_are_wider_than_those_of_independent_runs():
-    values = {("a", 1): [[0.5, 0.7], [0.6, 0.9]], ("b", 1): [[0.5, 0.6], [0.5, 0.6]]}
+    values = {("a", 1): [[0.5, 0.7, 0.4], [0.6, 0.9, 0.5]], ("b", 1): [[0.5, 0.6, 0.3]] * 2}
     plain = _metrics(values)
     trace = plain.with_columns(trace_windows=polars.lit(2.0))
-    factor = math.sqrt(1 + (1 - 0.5**2) * 4 / 2)  # four episodes, two of them as recorded
+    factor = math.sqrt(1 + (1 - (2 / 6) ** 2) * 6 / 2)  # six episodes, two of them as recorded
     half, wider = (summarise(each).filter(metric="success_rate")["ci95"] for each in (plain, trace))
     assert wider.to_list() == pytest.approx([factor * each for each in half])
     for difference in (lambda each: paired(each, "a", "b").row(0)[3:6],

@@ -74,8 +74,7 @@ def test_results_over_a_field_and_over_a_parameter(tmp_path):
         for scenario, process, rate, name in plan.points()
         for row in played_rows(at_load(scenario, process, rate), name, method(name), [0, 1], 1)
     ]
-    axes = polars.DataFrame(plan.axes(), schema=store.AXES, orient="row")
-    metrics = result_table(rows).join(axes, on=["scenario", "method"], how="left")
+    metrics = store.with_axes(result_table(rows), plan)
     study = store.Study(played, plan, {}, metrics, polars.DataFrame(schema=store.NO_CURVES))
     table = sweep_table(study).filter(metric="success_rate")
     load = "paper, poisson, 220 tasks/s"

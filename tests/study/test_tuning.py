@@ -82,7 +82,8 @@ def test_only_validation_episodes_are_played_and_the_check_has_its_own():
     assert found.ranked()["success_rate"].is_sorted(descending=True)
     assert 40.0 < float(found.parameters["slack"]) < 100.0  # more is refused, or too late
     assert found.method == f"Hasty:slack={found.parameters['slack']}"
-    assert f"slack={found.parameters['slack']} " in found.sentence()
+    assert found.sentence().startswith(f"slack={found.parameters['slack']}: success rate 0.")
+    assert found.sentence().endswith("too few to say which is better.")
     lead = found.difference
     assert lead.mean == pytest.approx(found.best_mean - found.default_mean)
     assert repr(found).startswith("<Tuned Hasty:slack=")

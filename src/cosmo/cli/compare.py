@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from cosmo.cli.comparison import print_results
-from cosmo.cli.console import notes
-from cosmo.cli.options import EngineOption, ScenarioOption, SetOption, TraceOption
+from cosmo.cli.console import notes, print_json
+from cosmo.cli.documents import comparison_document
+from cosmo.cli.options import EngineOption, JsonOption, ScenarioOption, SetOption, TraceOption
 from cosmo.cli.study import WorkersOption, chosen_executor, conducted
 from cosmo.cli.train import TRAINING, seeds_from
 from cosmo.errors import InputError
@@ -50,6 +51,7 @@ def compare(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
         "cosmo-compare"
     ),
+    as_json: JsonOption = False,
 ) -> None:
     """Compare methods on equal workloads: a table, a verdict, and a page to forward.
 
@@ -83,11 +85,11 @@ def compare(
         plan["compare"] = [{"methods": list(dict.fromkeys(methods)), "sweep": _swept(sweep)}]
         if sweep.startswith("method."):
             plan["focus"] = focus  # every value is a method by another name
-    compared({**plan, "scenarios": [scenario_name], **chosen}, workers, out)
+    compared({**plan, "scenarios": [scenario_name], **chosen}, workers, out, as_json)
 
 
-def compared(plan: dict[str, Any], workers: int | None, out: Path) -> None:
-    """Carry out a plan of the user's own, write its report, print tables and verdict."""
+def compared(plan: dict[str, Any], workers: int | None, out: Path, as_json: bool) -> None:
+    """Carry out a plan of the user's own, write its report, print tables and verdict or JSON."""
     from cosmo.study import load, plan_checked
     from cosmo.study.report import write_report
 
@@ -95,7 +97,10 @@ def compared(plan: dict[str, Any], workers: int | None, out: Path) -> None:
     study = load(out)
     with notes.status("writing the report: figures, tables, episodes for the viewer"):
         written = write_report(study, out / "report", trust=True)
-    print_results(study)
+    if as_json:
+        print_json(comparison_document(study, written))
+    else:
+        print_results(study)
     figures = [path for path in written.figures if path.name.startswith("sweep-")]
     for path in figures:
         if path.suffix == ".png":

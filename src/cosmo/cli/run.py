@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cosmo.cli.compare import RunEpisodesOption, compared, fields_of, words_of
-from cosmo.cli.options import ScenarioOption, SetOption
+from cosmo.cli.options import JsonOption, ScenarioOption, SetOption
 from cosmo.cli.study import WorkersOption
 from cosmo.cli.train import seeds_from
 from cosmo.control import BASELINES
@@ -27,6 +27,7 @@ def run(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
         "cosmo-run"
     ),
+    as_json: JsonOption = False,
 ) -> None:
     """Train cosmo at one load, compare it with every baseline on equal workloads, report.
 
@@ -43,4 +44,4 @@ def run(
         "focus": _FOCUS,
         "compare": [{"methods": [_FOCUS, *BASELINES]}],
     }
-    compared(plan | fields_of(settings, None), workers, out)
+    compared(plan | fields_of(settings, None), workers, out, as_json)

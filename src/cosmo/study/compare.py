@@ -23,8 +23,11 @@ from cosmo.study.pool import LocalExecutor
 from cosmo.study.recorded import recordings
 from cosmo.study.statistics import bounds, paired, summarise, with_paper
 from cosmo.study.store import Study
+from cosmo.study.sweeps import OF_A_METHOD, sweep_figure, sweep_table, swept_scenarios
 from cosmo.study.units import at_load, played_rows, result_table
 from cosmo.study.verdict import Verdict, verdict
+
+_A_SWEEP = '{"sn.slots": [2, 4, 8]}'
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +40,9 @@ class Comparison:
     def to_frame(self) -> polars.DataFrame:
         """A row for every method, load, run and episode (`.to_pandas()` for pandas).
 
-        Columns: `scenario`, `arrivals`, `rate`, `method`, `seed`, `episode`, then every metric.
+        Columns: `scenario`, `arrivals`, `rate`, `method`, `seed`, `episode`, then every metric; of
+        a sweep also `swept` (the scenario or method that was varied), `sweep` (the field) and
+        `sweep_value` (its number), of a trace `trace_windows` (its length).
         """
         return self.study.metrics
 
@@ -62,18 +67,41 @@ class Comparison:
         return polars.concat(parts) if parts else polars.DataFrame()
 
     def verdict(self, focus: str | None = None) -> Verdict:
-        """Who wins, by how much and at what cost; `.sentence()` says it in words."""
+        """Who wins, by how much and at what cost; `.sentence()` says it in words.
+
+        InputError if a field of the scenario was swept: then there are several (`verdicts`).
+        """
+        found = self.verdicts(focus)
+        if len(found) > 1:
+            raise InputError(f"there is a verdict for each of {', '.join(found)}: see verdicts()")
+        return next(iter(found.values()))
+
+    def verdicts(self, focus: str | None = None) -> dict[str, Verdict]:
+        """A verdict for each value of a field that was swept, by `field=value`; else one."""
         study = self._about(focus)
-        found = verdict(study.metrics, study.focus, study.is_yardstick)
-        assert found is not None, "the focus is one of the methods"
-        return found
+        told = {}
+        for (name,), rows in study.metrics.group_by("scenario", maintain_order=True):
+            found = verdict(rows, study.focus, study.is_yardstick)
+            assert found is not None, "the focus is one of the methods"
+            told[self._values().get(str(name), str(name))] = found
+        return told
+
+    def swept(self) -> polars.DataFrame:
+        """Means over runs at each value of what was swept, a row a value, method and metric.
+
+        Columns: `field`, `value` (text), `number`, `line` (the method), `metric`, `mean`, `ci95`,
+        `std`, `runs` and some more (`cosmo.study.sweeps.sweep_table`). Empty without a sweep.
+        """
+        return sweep_table(self.study)
 
     def plot(self, metric: str = "success_rate", focus: str | None = None) -> Any:
-        """The metric of every method over the load, as a matplotlib `Figure`."""
+        """The metric of every method as a matplotlib `Figure`: over the load, or over the sweep."""
         study = self._about(focus)
         table = with_paper(self.summary(), study.plan)
         if metric not in set(table["metric"]):
             raise InputError(f"metric = {metric!r}: must be one of {', '.join(self._metrics())}")
+        if study.plan.compare[0].sweep is not None:
+            return sweep_figure(study, study.plan.compare[0].sweep.field, metric)
         yardsticks = [name for name in self.methods if study.is_yardstick(name)]
         limits = bounds(study.plan)
         return figures.metric_over_load(
@@ -103,11 +131,30 @@ class Comparison:
     def _metrics(self) -> list[str]:
         return self.summary()["metric"].unique(maintain_order=True).to_list()
 
+    def _values(self) -> dict[str, str]:
+        """`field=value` of every scenario that is a value of a sweep."""
+        table = self.swept()
+        if not len(table):
+            return {}
+        rows = table.select("scenario", "field", "value").unique(maintain_order=True).iter_rows()
+        fields = swept_scenarios(self.study)
+        return {name: f"{field}={value}" for name, field, value in rows if name in fields}
+
     def __repr__(self) -> str:
-        return f"<Comparison of {len(self.methods)} methods: {self.verdict().sentence()}>"
+        found = self.verdicts()
+        several = len(found) > 1
+        told = [f"{each}: " * several + one.sentence() for each, one in found.items()]
+        return f"<Comparison of {len(self.methods)} methods: {' '.join(told)}>"
 
     def _repr_html_(self) -> str:
-        found = self.verdict()
+        found = self.verdicts()
+        return "".join(
+            (f"<h4>{html.escape(name)}</h4>" if len(found) > 1 else "") + self._standings(each)
+            for name, each in found.items()
+        )
+
+    def _standings(self, found: Verdict) -> str:
+        """A verdict and its table in HTML."""
         header = ("", "method", "success", f"{self.focus} minus it", "net utility", "update cost")
         lines = [("th", header), *(("td", row) for row in tables.standings_rows(found))]
         body = "".join(
@@ -131,6 +178,7 @@ def compare(
     focus: str | None = None,
     settings: Settings = (),
     training: Iterable[str] = (),
+    sweep: Mapping[str, Sequence[bool | int | float | str]] | None = None,
     workers: int | None = None,
 ) -> Comparison:
     """Compare methods on equal workloads; names that learn (`"cosmo"`) are trained first.
@@ -140,13 +188,17 @@ def compare(
     name of its class. `rates` are tasks/s in each cell and `arrivals` one or several processes, by
     default the scenario's. `settings` change fields of the scenario, `training` those of training
     (`["episodes=20"]`). Runs are `seeds`, each of `episodes` episodes. `focus` is the method that
-    the verdict is about, the first by default. Trainings use `workers` processes (all cores);
+    the verdict is about, the first by default. `sweep` compares the methods at each of several
+    values of a field of the scenario (`{"sn.slots": [2, 4, 8]}`), or of a parameter of methods that
+    are named (`{"method.interval_ms": [10, 40]}`). Trainings use `workers` processes (all cores);
     everything else is played in this process.
 
     Raises InputError in one line for what is not there or not allowed.
     """
     where = as_scenario(scenario, settings)
     named = _named(methods)
+    axis = None if sweep is None else _axis(sweep)
+    of_methods = axis is not None and axis["field"].startswith(OF_A_METHOD)
     plan = plan_from(
         {
             "name": "compare",
@@ -156,13 +208,17 @@ def compare(
             "rates": [float(rate) for rate in rates or (where.workload.rate,)],
             "seeds": list(seeds),
             "episodes": episodes,
-            "focus": focus or next(iter(named), None),
+            # Each value of a swept parameter is a method by another name.
+            "focus": focus or (None if of_methods else next(iter(named))),
             "training": {"settings": list(training)},
-            "compare": [{"methods": list(named)}],
+            "compare": [{"methods": list(named)} | ({"sweep": axis} if axis else {})],
         },
         {"scenarios": {where.name: where.model_dump(mode="json")}, "training": {}},
     )
     plan.check_seeds()
+    plan.check_sweeps()
+    if of_methods:
+        named = _swept_names(plan, named)
     plan.check_focus()
     objects = {name: as_method(given) for name, given in named.items() if not _learns(name, given)}
     learners = [name for name in named if name not in objects]
@@ -173,6 +229,9 @@ def compare(
     together = together.sort(
         polars.col("method").replace_strict(order, return_dtype=polars.Int64), maintain_order=True
     )
+    together = together.drop("swept", "sweep", "sweep_value", strict=False)
+    if axis is not None:
+        together = store.with_axes(together, plan)
     study = Study(
         folder=Path(),
         plan=plan,
@@ -186,6 +245,27 @@ def compare(
 
 def _process(scenario: Scenario) -> list[str]:
     return [scenario.workload.arrivals]
+
+
+def _axis(sweep: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """A sweep as a plan has it."""
+    if len(sweep) != 1:
+        raise InputError(f"sweep = {dict(sweep)!r}: must have one field, as in " + _A_SWEEP)
+    [(name, values)] = sweep.items()
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InputError(f"sweep = {dict(sweep)!r}: must have a list of values, as in " + _A_SWEEP)
+    return {"field": name, "values": list(values)}
+
+
+def _swept_names(plan: Plan, named: Mapping[str, MethodLike]) -> dict[str, MethodLike]:
+    """Methods with each value of a parameter that is swept, by their names in the results."""
+    for name, given in named.items():
+        if not isinstance(given, str):
+            raise InputError(
+                f"sweep: {name!r} is an object, whose parameters are set; name a method, or give"
+                " several objects"
+            )
+    return {name: name for name in plan.methods}
 
 
 def _learns(name: str, given: MethodLike) -> bool:

@@ -99,7 +99,7 @@ def _pairs(study: Study, methods: list[str]) -> list[dict[str, Any]]:
         for name in methods
         if name != study.focus
         for row in paired(study.metrics, study.focus, name).iter_rows(named=True)
-        if row["pairs"] > 1
+        if row["low"] is not None
     ]
 
 

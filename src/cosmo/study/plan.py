@@ -248,7 +248,7 @@ class Plan(_Part):
         self.check_seeds()
         self._check_names()
         self._check_trainings()
-        self._check_sweeps()
+        self.check_sweeps()
         self.check_focus()
         trainings = self.trainings()
         for scenario, process, rate, _ in self.points():
@@ -283,7 +283,8 @@ class Plan(_Part):
             if names.count(name) > 1:
                 raise InputError(f"scenarios: two are called {name!r}; set another name in one")
 
-    def _check_sweeps(self) -> None:
+    def check_sweeps(self) -> None:
+        """Refuse a sweep of what is an axis already."""
         for part in self.compare:
             if part.sweep is not None and part.sweep.field in _AXES_OF_THEIR_OWN:
                 own = _AXES_OF_THEIR_OWN[part.sweep.field]

@@ -20,6 +20,9 @@ from cosmo.workload import widening
 
 POINT = ["scenario", "arrivals", "rate", "method"]
 _RESAMPLES = 10_000
+# Below so many pairs there is no interval: five that all have the same sign have it by chance in
+# more than 5 % of cases (2 · 2⁻⁵).
+FEWEST_PAIRS = 6
 _MOST_WEIGHTS = 200  # pairs of one comparison whose draws are kept for the next (16 MB)
 
 
@@ -107,11 +110,20 @@ def bounds(plan: Plan, clairvoyant: polars.DataFrame | None = None) -> polars.Da
 
 
 class Difference(NamedTuple):
-    """A mean of paired differences and its 95 % bootstrap interval."""
+    """A mean of paired differences and its 95 % bootstrap interval; NaN of few (`FEWEST_PAIRS`)."""
 
     mean: float
     low: float
     high: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return not math.isnan(self.low)
+
+    def __str__(self) -> str:
+        """`+0.021 [+0.012, +0.030]`, or the mean alone."""
+        return f"{self.mean:+.3f}" + (f" [{self.low:+.3f}, {self.high:+.3f}]" if self.known else "")
 
 
 def paired(
@@ -121,7 +133,7 @@ def paired(
 
     Pairs have the same seed and episode. The interval is a percentile bootstrap that draws runs,
     then episodes within them: episodes of a run share its trained policy. On traces it is widened
-    as `summarise` says.
+    as `summarise` says. `low` and `high` are null of fewer than `FEWEST_PAIRS` pairs.
     """
     pairs = _pairs(metrics, one, other, metric)
     rows = [
@@ -130,7 +142,8 @@ def paired(
     ]
     schema: dict[str, Any] = {"scenario": polars.String, "arrivals": polars.String}
     schema |= dict.fromkeys(("rate", "difference", "low", "high"), polars.Float64)
-    return polars.DataFrame(rows, schema=schema | {"pairs": polars.Int64}, orient="row")
+    table = polars.DataFrame(rows, schema=schema | {"pairs": polars.Int64}, orient="row")
+    return table.with_columns(polars.col("low", "high").fill_nan(None))
 
 
 def paired_over_loads(
@@ -171,6 +184,8 @@ def difference_of(pairs: polars.DataFrame) -> Difference:
     for seed, lead in leads.iter_rows():
         runs.setdefault(seed, []).append(lead)
     mean, low, high = _difference_of(tuple(tuple(run) for run in runs.values()))
+    if len(pairs) < FEWEST_PAIRS:
+        return Difference(mean, math.nan, math.nan)
     widened = widened_by(pairs)
     return Difference(mean, mean + widened * (low - mean), mean + widened * (high - mean))
 

@@ -177,7 +177,6 @@ def merge(folder: Path, plan: Plan) -> None:
     place = ["scenario", "arrivals", "rate", "method"]
     points = [(scenario.name, *rest) for scenario, *rest in plan.points()]
     order = polars.DataFrame(points, schema=place, orient="row").with_row_index("place")
-    axes = polars.DataFrame(plan.axes(), schema=AXES, orient="row")
     written = {}
     for name in (METRICS_FILE, CURVES_FILE):
         parts = [_read(path / name) for path in done if (path / name).exists()]
@@ -186,7 +185,7 @@ def merge(folder: Path, plan: Plan) -> None:
             table = rows.join(order, on=place, how="left")
             if name == METRICS_FILE:
                 assert not table["place"].has_nulls(), "every row is a point of the plan"
-                table = table.join(axes, on=["scenario", "method"], how="left")
+                table = with_axes(table, plan)
             # A training for all loads has none of its own: its curves come last.
             table = table.sort("place", "method", "seed", "episode", nulls_last=True).drop("place")
             write_table(folder / name, table)
@@ -196,6 +195,12 @@ def merge(folder: Path, plan: Plan) -> None:
         write_table(folder / BOUNDS_FILE, polars.concat(limits))
         written[BOUNDS_FILE] = checksums.of_file(folder / BOUNDS_FILE)
     write_record(folder / CHECKSUMS, {"format": FORMAT, "written": written})
+
+
+def with_axes(metrics: polars.DataFrame, plan: Plan) -> polars.DataFrame:
+    """The same with `swept`, `sweep` and `sweep_value`: null in rows that are part of no sweep."""
+    axes = polars.DataFrame(plan.axes(), schema=AXES, orient="row")
+    return metrics.join(axes, on=["scenario", "method"], how="left", maintain_order="left")
 
 
 def load(folder: str | Path) -> Study:

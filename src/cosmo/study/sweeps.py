@@ -14,7 +14,7 @@ from cosmo.study.statistics import POINT, summarise
 from cosmo.study.store import Study
 from cosmo.study.style import FOCUS_COLOUR, METRIC_TITLES, looks
 
-_OF_A_METHOD = "method."  # how the fields of sweeps begin that are parameters
+OF_A_METHOD = "method."  # how the fields of sweeps begin that are parameters
 
 
 def sweep_table(study: Study) -> polars.DataFrame:
@@ -32,9 +32,9 @@ def sweep_table(study: Study) -> polars.DataFrame:
     axes = rows.select("scenario", "method", "swept", "sweep", "sweep_value").unique(
         maintain_order=True
     )
-    of_method = polars.col("sweep").str.starts_with(_OF_A_METHOD)
+    of_method = polars.col("sweep").str.starts_with(OF_A_METHOD)
     name = polars.when(of_method).then(polars.col("method")).otherwise(polars.col("scenario"))
-    parameter = polars.col("sweep").str.strip_prefix(_OF_A_METHOD)
+    parameter = polars.col("sweep").str.strip_prefix(OF_A_METHOD)
     table = summarise(rows).join(axes, on=["scenario", "method"], maintain_order="left")
     world = polars.when(of_method).then(polars.col("scenario")).otherwise(polars.col("swept"))
     rate = polars.col("rate").map_elements(lambda rate: f"{rate:g}", polars.String)
@@ -59,7 +59,7 @@ def sweep_table(study: Study) -> polars.DataFrame:
 def swept_scenarios(study: Study) -> list[str]:
     """Names of the scenarios that are values of a sweep, in the plan's order."""
     table = sweep_table(study)
-    rows = table.filter(~table["field"].str.starts_with(_OF_A_METHOD)) if len(table) else table
+    rows = table.filter(~table["field"].str.starts_with(OF_A_METHOD)) if len(table) else table
     return rows["scenario"].unique(maintain_order=True).to_list() if len(rows) else []
 
 

@@ -9,7 +9,7 @@ import polars
 from cosmo.measure import told
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.study.markup import in_cell, in_tex
-from cosmo.study.statistics import paired, stabilisation
+from cosmo.study.statistics import Difference, paired, stabilisation
 from cosmo.study.verdict import Verdict
 
 # The paper's table gate_ablation and its detailed one, (title, metric, digits).
@@ -167,13 +167,13 @@ def paired_table(metrics: polars.DataFrame, method: str, metric: str) -> str:
     others = [name for name in metrics["method"].unique(maintain_order=True) if name != method]
     found = {name: paired(metrics, method, name, metric) for name in others}
     own = metrics.filter(method=method)
-    rates, columns = sorted(own["rate"].unique()), ("rate", "difference", "low", "high", "pairs")
+    rates, columns = sorted(own["rate"].unique()), ("rate", "difference", "low", "high")
     rows = []
     for process, name in product(own["arrivals"].unique(maintain_order=True), others):
         here = found[name].filter(arrivals=process)
         cells = {
-            rate: f"{difference:+.3f}" + (f" [{low:+.3f}, {high:+.3f}]" if pairs > 1 else "")
-            for rate, difference, low, high, pairs in here.select(*columns).iter_rows()
+            rate: str(Difference(*(math.nan if part is None else part for part in parts)))
+            for rate, *parts in here.select(*columns).iter_rows()
         }
         if cells:
             rows.append((process, f"− {name}", *(cells.get(rate, "–") for rate in rates)))
@@ -204,7 +204,7 @@ def standings_rows(found: Verdict) -> list[tuple[str, ...]]:
             "yardstick" if each.yardstick else f"{place}",
             each.method,
             _number(each.success, 3),
-            "–" if each.ahead is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(*each.ahead),
+            "–" if each.ahead is None else str(each.ahead),
             _number(each.net_utility, 1),
             _number(each.cost, 1),
         )

@@ -59,10 +59,10 @@ class Tuned:
         setting = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
         means = f"{title} {self.best_mean:.{digits}f} against {self.default_mean:.{digits}f}"
         lead = self.difference
-        if lead is None:
-            return f"{setting}: {means} of the default, in one episode; no interval."
-        told = f"{lead.mean:+.{digits}f} [{lead.low:+.{digits}f}, {lead.high:+.{digits}f}]"
         where = f"on {self.checked_on} validation episodes that the search did not use"
+        if lead is None or not lead.known:
+            return f"{setting}: {means} of the default, {where}, too few to say which is better."
+        told = f"{lead.mean:+.{digits}f} [{lead.low:+.{digits}f}, {lead.high:+.{digits}f}]"
         if lead.low > 0.0:
             return f"{setting} beats the default: {means}, {told}, {where}."
         if lead.high < 0.0:

@@ -64,14 +64,23 @@ class Verdict:
             )
         best, many = rivals[0], len(rivals) + 1
         among = f"of {many} methods" if many > 2 else "of the two"
-        ahead = _interval(best.ahead)
+        ahead = best.ahead
         prices = f"with {_cost(own)} against {best.cost:.1f}"
-        if best.ahead is not None and best.ahead.low > 0.0:
+        if ahead is None or not ahead.known:
+            count = self.runs * self.episodes
+            episodes = "one episode is" if count == 1 else f"{count} episodes are"
+            best_one = "its only rival" if many == 2 else f"the best of {many - 1} rivals"
+            return (
+                f"{own.method} succeeds in {own.success:.3f} of the tasks and {best.method},"
+                f" {best_one}, in {best.success:.3f}, {prices}; {episodes} too few to say which of"
+                " them is better."
+            )
+        if ahead.low > 0.0:
             return (
                 f"{own.method} wins {among}: it succeeds in {own.success:.3f} of the tasks,"
                 f" {ahead} ahead of {best.method} ({best.success:.3f}), {prices}."
             )
-        if best.ahead is not None and best.ahead.high < 0.0:
+        if ahead.high < 0.0:
             return (
                 f"{own.method} is {_ordinal(self.place)} {among}: {best.method} succeeds in"
                 f" {best.success:.3f} of the tasks, {own.method} in {own.success:.3f} ({ahead}),"
@@ -91,9 +100,11 @@ class Verdict:
             parts.append(f"{process} at {', '.join(rates)} tasks/s")
         runs = f"{self.runs} run{'s' * (self.runs > 1)} of {self.episodes} episode"
         mean = "mean over the loads; " if len(self.loads) > 1 else ""
+        known = any(each.ahead is not None and each.ahead.known for each in self.others)
+        intervals = "; [95 % bootstrap interval of paired differences]" if known else ""
         return (
-            f"{self.scenario}: {'; '.join(parts)}; {mean}{runs}{'s' * (self.episodes > 1)};"
-            " [95 % bootstrap interval of paired differences]"
+            f"{self.scenario}: {'; '.join(parts)}; {mean}{runs}{'s' * (self.episodes > 1)}"
+            f"{intervals}"
         )
 
 
@@ -114,7 +125,6 @@ def verdict(
             left_out.append(name)
             continue
         ahead = None if name == focus else paired_over_loads(here, focus, name)
-        known = ahead is not None and own.select("seed", "episode").n_unique() > 1
         found.append(
             Standing(
                 method=name,
@@ -122,7 +132,7 @@ def verdict(
                 success=mean_over_loads(rows, "success_rate"),
                 net_utility=mean_over_loads(rows, "net_utility_per_task"),
                 cost=mean_over_loads(rows, "update_cost_rate"),
-                ahead=ahead if known else None,
+                ahead=ahead,
             )
         )
     found.sort(key=lambda each: math.inf if math.isnan(each.success) else -each.success)
@@ -147,12 +157,6 @@ def mean_over_loads(rows: polars.DataFrame, metric: str) -> float:
     means = loads.agg(polars.col(metric).mean())[metric]
     value = means.drop_nulls().mean()
     return float(value) if isinstance(value, float) else math.nan
-
-
-def _interval(ahead: Difference | None) -> str:
-    if ahead is None:
-        return "one episode, no interval"
-    return f"{ahead.mean:+.3f} [{ahead.low:+.3f}, {ahead.high:+.3f}]"
 
 
 def _cost(standing: Standing) -> str:
