@@ -115,7 +115,7 @@ def test_there_is_no_verdict_where_the_machine_was_too_slow():
     assert sentence(plan, found) == (
         "Live nodes are within 0.02 of the simulator's share of tasks in time in 1 of 1"
         " comparisons; the largest difference is -0.013 (priced-books, 220 tasks/s, real"
-        " time). 1 have no verdict: timers were late, or calls failed."
+        " time). 1 has no verdict: timers were late, or calls failed."
     )
     assert sentence(plan, found[1:]).startswith("No verdict: timers were late by more than 2 ms")
 

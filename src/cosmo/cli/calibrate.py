@@ -79,7 +79,7 @@ def access(
     title = f"uplink of {scenario.name} ({scenario.workload.arrivals}), ns-3 against R6"
     table = Table("tasks/s", title=title, title_justify="left", title_style="bold", box=SIMPLE)
     for name in ("tasks", "lost", "mean, ms", "R6", "error", "p95, ms", "R6", "error"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for fit in found.fits:
         table.add_row(
             f"{fit.rate:g}",

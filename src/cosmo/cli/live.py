@@ -69,10 +69,20 @@ def top(
     before, taken = {address: scraped(address) for address in addresses}, 0
     while looks == 0 or taken < looks:
         time.sleep(every)
-        table = Table(*HEADER, box=SIMPLE)
+        table = _wide_enough(HEADER)
         for address in addresses:
             now = scraped(address)
             table.add_row(*line_of(address, now, before[address], every))
             before[address] = now
         show(table)
         taken += 1
+
+
+def _wide_enough(header: tuple[str, ...]) -> Table:
+    """Names fold where a terminal is narrow, numbers are never cut."""
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+    for name in header[:2]:
+        table.add_column(name, overflow="fold")
+    for name in header[2:]:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table

@@ -1,5 +1,6 @@
 """What a plan's rows say: simulator against live, method by method, and in one sentence."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,8 @@ from cosmo.live.bed.compare import Compared
 from cosmo.live.bed.plan import BedPlan
 from cosmo.measure import Interval
 from cosmo.measure.statistics import interval
+
+_PLAIN = re.compile(r".*?\.py:[^:]*|[^:]*")  # a method without its parameters
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def _standing(name: str, own: list[Compared], window_s: float) -> Standing:
 
 def short_names(methods: Sequence[str]) -> dict[str, str]:
     """{method: its name without parameters}, with them where that would be another's, too."""
-    plain = [spec.partition(":")[0] for spec in methods]
+    plain = [_PLAIN.match(spec)[0] for spec in methods]  # type: ignore[index]  # matches all
     return {
         spec: name if plain.count(name) == 1 else spec
         for spec, name in zip(methods, plain, strict=True)
@@ -101,7 +104,9 @@ def sentence(plan: BedPlan, found: Sequence[Standing]) -> str:
         f" {pace_told(worst.scale)})."
     )
     if len(told) < len(found):
-        line += f" {len(found) - len(told)} have no verdict: timers were late, or calls failed."
+        few = len(found) - len(told)
+        have = "has" if few == 1 else "have"
+        line += f" {few} {have} no verdict: timers were late, or calls failed."
     return line
 
 
