@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from beds import row
 from golden_text import as_before, eighty_columns
 from small import SHORT
 
@@ -15,6 +14,7 @@ from cosmo import load, simulate
 from cosmo.cli import calibrate as commands
 from cosmo.live.top import parsed
 from cosmo.ns3 import calibrate, library
+from live.beds import row
 
 
 @pytest.fixture(autouse=True)

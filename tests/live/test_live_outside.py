@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 
 import grpc
 import polars
@@ -12,6 +13,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from cosmo import load, method
 from cosmo.live import wire
 from cosmo.live.orca import SERVICE
+from cosmo.node import RAW
+from cosmo.study.decision_log import read_decisions
 from cosmo.study.recording import record
 from cosmo.workload import episode
 from live.nodes import pair, play, started
@@ -86,3 +89,21 @@ def test_decisions_in_parquet_are_replayed_and_shown(tmp_path, cosmo):
     code, _, err = cosmo("view", tmp_path / "episode.json", "--out", tmp_path / "page.html")
     assert (code, err) == (0, f"open {tmp_path / 'page.html'}\n")
     assert "episode.json" in (tmp_path / "page.html").read_text()
+
+
+def test_the_log_says_what_the_en_had_been_told(tmp_path):
+    log = tmp_path / "decisions.csv"
+    often = "periodic:interval_ms=5"
+
+    async def scene():
+        async with pair(en={"log.decisions": str(log)}, method=often) as (en, _, client):
+            while math.isnan(en.node.core.caches[0].source_ms):
+                await asyncio.sleep(0.01)
+            await client.submit(b"x", **SLOW)
+
+    play(scene())
+    found = read_decisions(log)
+    assert found["status"]
+    [[numbers]], [[age]] = found["tasks"]["semantic"], found["tasks"]["age"]
+    assert len(numbers) == RAW
+    assert age >= 0.0

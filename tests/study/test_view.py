@@ -3,7 +3,9 @@
 import json
 import math
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from browsers import open_page, opened_browser
 
@@ -94,7 +96,14 @@ def _logged(path):
     wrong = []
     kept = DecisionLog(str(path), 100, wrong.append)
     kept.add(_item(0, 0, 1.0), Fate.DONE, 1040.0)
-    kept.add(_item(1, 2, 11.0, rerun=True), Fate.LATE, 1070.0)
+    offloaded = _item(1, 2, 11.0, rerun=True)
+    heard = SimpleNamespace(
+        time_ms=np.array([1011.0]), status_ms=np.array([[np.nan, 1003.5]]),
+        status=np.array([[[0.0, 0.0], [3.0, 5.2e7]]]),
+    )  # fmt: skip
+    kept.note(heard, offloaded)
+    heard.status[:] = 9.0  # what is told later is another matter
+    kept.add(offloaded, Fate.LATE, 1070.0)
     kept.add(_item(2, 3, 21.0), Fate.REJECTED, 1021.0)
     kept.add(_item(3, 1, 31.0), Fate.REFUSED, 1033.0)
     kept.add(_item(4, -1, math.nan), Fate.EXPIRED, 1090.0)
@@ -114,6 +123,9 @@ def test_a_decision_log_is_a_recording_without_truth(tmp_path, suffix):
     assert tasks["en_requests"] == [0, 1, 1, 1, 0]
     assert tasks["sn_requests"] == [[0, 0], [0, 0], [0, 1], [0, 1], [0, 1]]
     assert found["metrics"] == {"success_rate": 0.2}
+    assert found["status"]
+    assert tasks["age"] == [None, [None, 7.5], None, None, None]
+    assert tasks["semantic"] == [None, [None, [3.0, 5.2e7]], None, None, None]
 
 
 def test_a_decision_log_becomes_a_page(cosmo, tmp_path):
@@ -134,6 +146,8 @@ def test_a_decision_log_becomes_a_page(cosmo, tmp_path):
         card = browser.find_element("id", "task").text
         assert card.startswith("task 1 (<b>) of UE 1, at 10.0 ms: to SN 2 → done, but late (LATE)")
         assert "decided after 1.0 ms, answered after 60.0 ms; its SN vanished" in card
+        assert "SN 1: no status yet\nSN 2: status (3, 52000000), 7.5 ms old" in card
+        assert {"age of SN 1's status", "age of SN 2's status"} <= set(shown)
         browser.execute_script("document.querySelector('[data-table=\"viewer\"]').open = true")
         rows = "return document.querySelectorAll('[data-table=\"viewer\"] tr').length"
         wait_until(lambda: browser.execute_script(rows) == 6, "the table has its rows")
@@ -153,6 +167,7 @@ _HEADER = "time_ms,ue,input_bytes,cycles,deadline_ms,kind,decided_ms,action,fate
         (f"{_HEADER}\n0,0,1,1,1,,0,x,DONE,1,0", "row 1: action = 'x': must be a whole number"),
         (f"{_HEADER}\n0,0,1,1,1,,0,0,WELL,1,0", "row 1: fate = 'WELL': must be one of DONE, LATE"),
         (f"{_HEADER}\n0,0,1,1", "row 1: 4 values, must be 11"),
+        (f"{_HEADER},status_age_ms,status\n0,0,1,1,1,,0,0,DONE,1,0,1;2,3;x", "status = 'x': must"),
     ],
 )
 def test_other_tables_are_refused_in_one_line(cosmo, tmp_path, text, line):

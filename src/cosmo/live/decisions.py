@@ -3,20 +3,27 @@
 Rows are kept until a file is full or the node stops; files appear whole, in order of generation,
 with times that start at 0. What is kept is lost if the process is killed. A thread writes, so that
 no task waits for a disk; rows for which a slow disk has no time are given up.
+
+What the EN had been told of its SNs when it decided is kept as text: `status_age_ms` and `status`
+have a part for each SN, separated by semicolons, which is empty while nothing has been heard of it;
+the numbers of a status are separated by spaces.
 """
 
 import csv
+import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from cosmo.errors import InputError
 from cosmo.files import whole_file
 from cosmo.live.items import Fate, Item
+from cosmo.node import DispatchObservation
 
 COLUMNS = (
     "time_ms", "ue", "input_bytes", "cycles", "deadline_ms",  # of a trace
-    "kind", "decided_ms", "action", "fate", "ended_ms", "rerun",
+    "kind", "decided_ms", "action", "fate", "ended_ms", "rerun", "status_age_ms", "status",
 )  # fmt: skip
 
 
@@ -35,6 +42,11 @@ class DecisionLog:
         self._thread = ThreadPoolExecutor(1, "decisions")  # starts with its first file
         self._writing: list[Future[None]] = []
 
+    def note(self, seen: DispatchObservation, item: Item) -> None:
+        """A decision was taken: keep what the EN knew, for when the task has been answered."""
+        if self._path is not None and seen.status.shape[2]:
+            item.known = (seen.time_ms[0] - seen.status_ms[0], seen.status[0].copy())
+
     def add(self, item: Item, fate: Fate, now: float) -> None:
         """A task has been answered."""
         if self._path is None:
@@ -43,6 +55,7 @@ class DecisionLog:
             (
                 *(item.generated_ms, item.ue, item.input_bytes, item.cycles, item.deadline_ms),
                 *(item.kind, item.decided_ms, item.action, fate.name, now, int(item.rerun)),
+                item.known,
             )
         )
         if len(self._rows) >= self._most:
@@ -78,16 +91,32 @@ class DecisionLog:
         first = float(rows[0][0])  # type: ignore[arg-type]
         moved = {COLUMNS.index(name) for name in ("time_ms", "decided_ms", "ended_ms")}
         shifted = [
-            tuple(
-                round(float(value) - first, 6) if place in moved else value  # type: ignore[arg-type]
-                for place, value in enumerate(row)
+            (
+                *(
+                    round(float(value) - first, 6) if place in moved else value  # type: ignore[arg-type]
+                    for place, value in enumerate(told)
+                ),
+                *_known_told(known),
             )
-            for row in rows
+            for *told, known in rows
         ]
         try:
             _write(path, shifted)
         except Exception as error:  # nobody else hears of what goes wrong in a thread
             self._failed(f"{path}: {error}")
+
+
+def _known_told(known: Any) -> tuple[str, str]:
+    """Ages and statuses of the SNs as text; empty if the method goes by none."""
+    if known is None:
+        return "", ""
+    heard = [
+        None if math.isnan(age) else (age, numbers) for age, numbers in zip(*known, strict=True)
+    ]
+    return (
+        ";".join("" if each is None else f"{each[0]:.6g}" for each in heard),
+        ";".join("" if each is None else " ".join(f"{n:.6g}" for n in each[1]) for each in heard),
+    )
 
 
 def _write(path: Path, rows: list[tuple[object, ...]]) -> None:

@@ -39,6 +39,7 @@ class Item:
     rerun: bool = False  # its SN vanished, and the EN took it up itself
     answered: bool = False  # the UE has heard
     ended: bool = False  # the node has nothing more to do with it
+    known: Any = field(default=None, repr=False)  # what was known at the decision, for the log
     expiry: Timer | None = None
     context: Any = field(default=None, repr=False)  # what the transport keeps of it
 

@@ -204,6 +204,7 @@ class EnServer(NodeServer):
         if 0 < action <= self.core.sns:
             name = self.config.peers[action - 1].name
         self.counters.add("decisions_total", action=name)
+        self.decisions.note(seen, item)
         if self.shadow is not None:
             self._loop.call_soon(self.shadow.ask, seen, action, self.counters)
 

@@ -1,12 +1,14 @@
 """The decision log of a live EN as a recording for the episode viewer.
 
-A node knows what it decided and how its tasks ended, and nobody knows what was true: backlogs,
-beliefs and delays of the ways that were not taken are not in such a recording.
+A node knows what it decided, what it had been told of its SNs, and how its tasks ended. Nobody
+knows what was true: true backlogs and delays of the ways that were not taken are not in such a
+recording. Logs of before have no statuses either.
 """
 
 import csv
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ _NUMBERS = (
     "time_ms", "ue", "input_bytes", "cycles", "deadline_ms", "decided_ms", "action", "ended_ms",
     "rerun",
 )  # fmt: skip
+_OF_STATUSES = ("status_age_ms", "status")  # logs of before have none
 _FATES = ("DONE", "LATE", "REFUSED", "REJECTED", "EXPIRED", "FAILED")
 _MOST_NODES = 10_000  # an action beyond is none
 
@@ -33,7 +36,8 @@ def read_decisions(path: Path) -> dict[str, Any]:
     rows = len(table["time_ms"])
     if not rows:
         raise InputError(f"'{path}': has no task in it")
-    sns = _number_of_sns(table)
+    told = max((text.count(";") + 1 for text in table["status_age_ms"] if text), default=0)
+    sns = max(_number_of_sns(table), told)
     actions = [int(action) for action in table["action"]]
     inside = [_present(table, node, sns) for node in range(sns + 1)]
     times = [_short(time) for time in table["time_ms"]]
@@ -46,7 +50,7 @@ def read_decisions(path: Path) -> dict[str, Any]:
         "ens": 1,
         "sns": sns,
         "reach": [list(range(sns))],
-        "status": False,
+        "status": any(table["status"]),
         "metrics": {"success_rate": _short(done / rows)},
         "tasks": {
             "task": list(range(rows)),
@@ -62,6 +66,8 @@ def read_decisions(path: Path) -> dict[str, Any]:
             "finished": [_short(time) for time in table["ended_ms"]],
             "rerun": [bool(again) for again in table["rerun"]],
             "outcome": table["fate"],
+            "age": _told(path, table, "status_age_ms", sns, lambda numbers: numbers[0]),
+            "semantic": _told(path, table, "status", sns, list),
             "en_requests": inside[0],
             "sn_requests": [list(counts) for counts in zip(*inside[1:], strict=True)]
             if sns
@@ -111,6 +117,8 @@ def _table(path: Path) -> dict[str, list[Any]]:
             " where log.decisions says)"
         )
     found: dict[str, list[Any]] = {name: [str(value) for value in read[name]] for name in wanted}
+    for name in _OF_STATUSES:
+        found[name] = list(map(str, read[name])) if name in read else [""] * len(found["fate"])
     for name in _NUMBERS:
         for row, text in enumerate(found[name], start=1):
             found[name][row - 1] = _number(path, row, name, text)
@@ -136,6 +144,20 @@ def _number(path: Path, row: int, name: str, text: str) -> float:
     if not right:
         raise InputError(f"'{path}', row {row}: {name} = {text!r}: must be {allowed}")
     return number
+
+
+def _told(
+    path: Path, table: dict[str, list[Any]], name: str, sns: int, of: Callable[[list[float]], Any]
+) -> list[Any]:
+    """What the log has of each SN, by task: null where nothing had been heard of any, or of one."""
+    found: list[Any] = []
+    for row, text in enumerate(table[name], start=1):
+        parts = [
+            of([_number(path, row, name, number) for number in part.split()]) if part else None
+            for part in text.split(";")
+        ]
+        found.append([*parts, *[None] * (sns - len(parts))] if text else None)
+    return found
 
 
 def _csv_columns(path: Path) -> dict[str, list[str]]:

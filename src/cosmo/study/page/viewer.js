@@ -69,6 +69,10 @@
       `${(t.bytes[k] / 1000).toFixed(1)} kB, ${(t.cycles[k] / 1e6).toFixed(2)} Mcycles, ${number(t.deadline[k], 1)} ms to its deadline`,
       `decided after ${since(t.decided[k])}, answered after ${since(t.finished[k])}${t.rerun[k] ? "; its SN vanished, and the EN took it up itself" : ""}`,
       `at that time ${t.en_requests[k]} tasks were in the EN${t.sn_requests[k].map((count, sn) => `, ${count} at ${snName(recording, sn)}`).join("")}`,
+      ...(recording.status ? reachedSns(recording) : []).map((sn) => {
+        const numbers = cell(recording, "semantic", k, sn);
+        return `${snName(recording, sn)}: ${numbers ? `status (${numbers.map((value) => Number(value.toPrecision(4))).join(", ")}), ${number(cell(recording, "age", k, sn), 1)} ms old` : "no status yet"}`;
+      }),
     ];
   };
   const showTask = (k) => {
@@ -118,7 +122,7 @@
     const hues = ["#0072b2", "#cc79a7", "#009e73", "#e69f00", "#56b4e9"];
     if (recording.status) {
       const axis = nextAxis("age of what the EN believes (ms)");
-      for (const sn of chosen) traces.push({ name: `age${several(recording) ? ` of SN ${sn + 1}'s status` : ""}`, x: time, y: kept.map((k) => cell(recording, "age", k, sn)), yaxis: axis, mode: "lines",
+      for (const sn of here) traces.push({ name: `age${several(recording) ? ` of SN ${sn + 1}'s status` : ""}`, x: time, y: kept.map((k) => cell(recording, "age", k, sn)), yaxis: axis, mode: "lines",
         line: { color: hues[sn % hues.length], width: 1.2 }, hovertemplate: "%{x:.1f} ms: %{y:.1f} ms old<extra></extra>" });
     }
     const inside = nextAxis("tasks in the nodes");
@@ -156,9 +160,9 @@
       + (kept.some((k) => t.outcome[k] === "FN") ? `${count("FN")} tasks after the warm-up were rejected although a route was feasible at that moment (FN). The metric “fn rate” (${number(m.fn_rate)}) counts `
       + "only those beyond the quota: where more work arrives than all nodes can do, somebody must be rejected, and that many rejections count as justified." : "");
     tableViews.viewer = () => (recording.live ? {
-      header: ["task", "ms", "UE", "kind", "decision", "outcome", "ms to deadline", "answered after (ms)"],
+      header: ["task", "ms", "UE", "kind", "decision", "outcome", "ms to deadline", "answered after (ms)", ...(recording.status ? here.map((sn) => `age of ${snName(recording, sn)}'s status (ms)`) : [])],
       rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.ue[k], t.kind[k], actionName(t.action[k], recording, 0), words[t.outcome[k]], number(t.deadline[k], 1),
-        t.finished[k] === null ? "–" : number(t.finished[k] - t.time[k], 1)]),
+        t.finished[k] === null ? "–" : number(t.finished[k] - t.time[k], 1), ...(recording.status ? here.map((sn) => number(cell(recording, "age", k, sn), 1)) : [])]),
     } : {
       header: ["task", "ms", "EN", "decision", "outcome", "ms to deadline", ...chosen.flatMap((sn) => [`SN ${sn + 1} true (ms)`, "believed (ms)", "age (ms)"])],
       rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.en[k] + 1, actionName(t.action[k], recording, t.en[k]), t.outcome[k], number(t.deadline[k], 1),
