@@ -27,6 +27,7 @@ import numpy as np
 import paper_page
 import polars
 import readings
+import saturation
 
 from cosmo.control import BASELINES, method, simulate, simulate_runs
 from cosmo.errors import InputError
@@ -52,6 +53,7 @@ STUDIES = {
         ],
     ),
     "engines": load_plan("engines"),
+    "engines-many": load_plan("engines-many"),
     "next": load_plan("next"),
     "intervals": load_plan("intervals"),
     "ablation": load_plan("ablation"),
@@ -201,6 +203,18 @@ def transfer(summary: polars.DataFrame) -> str:
     return tables.markdown(("arrivals", "tasks/s", *names), rows)
 
 
+def many_nodes(summary: polars.DataFrame) -> str:
+    """Success and update cost on both engines, world by world."""
+    parts = []
+    for world in sorted({name.removesuffix("-ns3") for name in summary["scenario"]}):
+        both = summary.filter(polars.col("scenario").is_in([world, f"{world}-ns3"]))
+        for metric, title, digits in SHOWN:
+            if metric in ("success_rate", "update_cost_rate"):
+                shown = tables.engines(both, "poisson", metric, digits)
+                parts.append(f"`{world}`, {title.lower()}:\n\n{shown}")
+    return "\n\n".join(parts)
+
+
 def calibration(told: dict[str, Any]) -> str:
     """What `cosmo calibrate access` found."""
     rows = []
@@ -239,6 +253,7 @@ def pages(simulated: bool = True) -> Pages:
             found["ablation.md"] = paper_page.ablation(paper, variants, bootstrapped)
     if studies["intervals"] is not None:
         found["intervals.md"] = paper_page.intervals(studies["intervals"])
+        found["intervals.md"]["saturation"] = saturation.table()
     if studies["crowd"] is not None:
         found["many.md"] = crowd_page.page(studies["crowd"])
     if past is not None and paper is not None:
@@ -256,6 +271,9 @@ def pages(simulated: bool = True) -> Pages:
         found["ns3.md"] |= {"engines": "\n\n".join(shown), "transfer": transfer(both_engines)}
         if simulated:
             found["ns3.md"]["explained"] = explained(engines.metrics)
+    many = studies["engines-many"]
+    if many is not None:
+        found["ns3.md"]["engines-many"] = many_nodes(summarise(many.metrics))
     return found
 
 

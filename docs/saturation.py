@@ -2,10 +2,12 @@
 
     cosmo study run intervals --out DIR
     python docs/saturation.py DIR
+    python docs/regenerate.py --pages
 
-Prints, for every training of a study, over its runs and on the replay that it left behind: the
-share of errors above 1, where the Huber loss tells their sign alone, and the mean value of the best
-action. docs/intervals.md quotes it.
+Looks, for every training of a study, at the replay that it left behind: the share of errors above
+1, where the Huber loss tells their sign alone, and the mean value of the best action, from the
+lowest to the highest of its runs. Writes docs/data/saturation.json: checkpoints are too large to
+be kept.
 """
 
 import json
@@ -20,8 +22,11 @@ from cosmo.learn.config import TrainingConfig
 from cosmo.learn.replay import SequenceReplay
 from cosmo.learn.stack import Layout
 from cosmo.policy.networks import sn_shapes, sn_step
+from cosmo.study import load
+from cosmo.study.tables import markdown
 
 _SAMPLES = 2000
+FOUND = Path(__file__).parent / "data" / "saturation.json"
 Floats = NDArray[np.float64]
 
 
@@ -58,15 +63,35 @@ def of_training(folder: Path) -> tuple[list[tuple[str, float]], Floats, Floats]:
 
 def main() -> None:
     """Every training of a study."""
-    for folder in sorted(Path(sys.argv[1]).glob("units/*/checkpoint")):
-        loads, shares, values = of_training(folder)
-        for load in dict.fromkeys(loads):
-            here = np.array([each == load for each in loads])
-            print(
-                f"{folder.parent.name}, {load[0]}, {load[1]:g} tasks/s:"
-                f" {shares[here].min():.0%} to {shares[here].max():.0%} of errors above 1,"
-                f" values {values[here].min():.1f} to {values[here].max():.1f}"
-            )
+    study = load(Path(sys.argv[1]))
+    told = []
+    for scenario, arrivals, rate, method in study.plan.points():
+        loads, shares, values = of_training(study.checkpoint(method, rate, arrivals, scenario.name))
+        here = np.array([each == (arrivals, rate) for each in loads])
+        found = {"errors_above_1": shares[here], "value": values[here]}
+        spread = {
+            name: [round(float(f(all_)), 4) for f in (np.min, np.max)]
+            for name, all_ in found.items()
+        }
+        told.append({"arrivals": arrivals, "rate": rate, "method": method, **spread})
+        print(told[-1])
+    FOUND.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def table() -> str:
+    """What was found, as the page shows it."""
+    rows = [
+        (
+            f"{row['rate']:g}",
+            f"`{row['method']}`",
+            " to ".join(f"{share:.0%}" for share in row["errors_above_1"]),
+            " to ".join(f"{value:.1f}" for value in row["value"]),
+        )
+        for row in sorted(
+            json.loads(FOUND.read_text(encoding="utf-8")), key=lambda row: row["rate"]
+        )
+    ]
+    return markdown(("tasks/s", "method", "errors above 1", "mean value of the best action"), rows)
 
 
 if __name__ == "__main__":

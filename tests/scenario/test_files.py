@@ -10,9 +10,8 @@ from cosmo.scenario import changed, dump
 
 
 def test_presets():
-    assert preset_names() == [
-        *("paper", "campus", "city", "district", "fading-backhaul", "shared-sn", "volatile")
-    ]
+    others = ["block", "campus", "city", "district", "fading-backhaul", "shared-sn", "volatile"]
+    assert preset_names() == ["paper", *others]
     paper = load("paper")
     assert paper.capacity_cycles_per_ms == 144000.0
     shared = load("shared-sn")
@@ -151,5 +150,5 @@ def test_a_bad_file_is_one_line(text, line, tmp_path):
 
 
 def test_an_unknown_preset_lists_the_known_ones():
-    with pytest.raises(InputError, match=r"no such preset or file \(presets: paper, campus"):
+    with pytest.raises(InputError, match=r"no such preset or file \(presets: paper, block"):
         load("papre")

@@ -83,7 +83,9 @@ def latex(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, la
     )
 
 
-def engines(summary: polars.DataFrame, arrivals: str, metric: str = "success_rate") -> str:
+def engines(
+    summary: polars.DataFrame, arrivals: str, metric: str = "success_rate", digits: int = 3
+) -> str:
     """A metric on the embedded engine and on ns-3, by method and rate: `0.912 → 0.905`."""
     here = summary.filter(arrivals=arrivals, metric=metric)
     rates = sorted(here["rate"].unique())
@@ -93,7 +95,8 @@ def engines(summary: polars.DataFrame, arrivals: str, metric: str = "success_rat
         for rate in rates:
             point = here.filter(rate=rate, method=name)
             pair = [point.filter(scenario=world)["mean"] for world in worlds_of(summary)]
-            cells.append(" → ".join(f"{mean[0]:.3f}" for mean in pair) if len(point) else "–")
+            both = " → ".join(f"{mean[0]:.{digits}f}" for mean in pair if len(mean))
+            cells.append(both or "–")
         rows.append((f"`{name}`", *cells))
     return markdown(("method", *(f"{rate:g}" for rate in rates)), rows)
 
