@@ -1,4 +1,4 @@
-"""The measured parts of docs/next.md, from the study `next` (`cosmo study run next`)."""
+"""The measured parts of docs/next.md and docs/results/next.md (`cosmo study run next`)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -197,6 +197,16 @@ def trade_figure(points: polars.DataFrame, path: Path) -> None:
         with whole_file(path) as temporary:
             figure.savefig(temporary, format="png", dpi=150)
         pyplot.close(figure)
+
+
+_ON_THEIR_OWN = ("paper", "shared-sn")  # long tables, on a page that has nothing else
+
+
+def pages(study: Study, papers: polars.DataFrame) -> dict[str, dict[str, str]]:
+    """The parts of `page` by the page of the docs that they are on."""
+    parts = page(study, papers)
+    tables = {name: parts.pop(name) for name in _ON_THEIR_OWN}
+    return {"next.md": parts, "results/next.md": tables}
 
 
 def page(study: Study, papers: polars.DataFrame) -> dict[str, str]:

@@ -259,11 +259,11 @@ def pages(simulated: bool = True) -> Pages:
     if past is not None and paper is not None:
         # The same methods, with ten runs, are part of the study of cosmo-next.
         rivals = _rivals(past)
-        found["baselines.md"] = {
+        found["results/baselines.md"] = {
             "paper": paper_page.all_metrics(rivals.filter(_usual(), scenario="paper")),
             "shared-sn": paper_page.all_metrics(rivals.filter(scenario="shared-sn")),
         }
-        found["next.md"] = next_page.page(past, paper_page.summary_of(paper))
+        found |= next_page.pages(past, paper_page.summary_of(paper))
     engines = studies["engines"]
     if engines is not None:
         both_engines = summarise(engines.metrics)

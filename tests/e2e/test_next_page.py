@@ -60,8 +60,9 @@ def test_everything_that_is_compared_is_shown(next_page, tmp_path):
 def test_the_page_is_what_its_data_say(next_page):
     study = load(DOCS / "data" / "next")
     assert study.plan == load_plan("next")
-    text = (DOCS / "next.md").read_text()
-    for name, part in next_page.page(
-        study, summarise(load(DOCS / "data" / "paper").metrics)
-    ).items():
-        assert f"<!-- {name} -->\n\n{part}\n\n<!-- end -->" in text, name
+    pages = next_page.pages(study, summarise(load(DOCS / "data" / "paper").metrics))
+    assert set(pages) == {"next.md", "results/next.md"}
+    for page, parts in pages.items():
+        text = (DOCS / page).read_text()
+        for name, part in parts.items():
+            assert f"<!-- {name} -->\n\n{part}\n\n<!-- end -->" in text, (page, name)

@@ -234,4 +234,5 @@ class _Show:
             self._next = passed + _LINE_EVERY_S
             first, *others = progress.at_work
             more = f" and {len(others)} more" if others else ""
-            notes.print(f"{self._title}: {total:.0%}  {told.strip()}  at {_unit(first)}{more}")
+            line = f"{self._title}: {total:.0%}  {told.strip()}  at {_unit(first)}{more}"
+            notes.print(line, soft_wrap=True)
