@@ -1,5 +1,6 @@
 """What commands print at 80 columns, kept as text (see golden_text)."""
 
+import inspect
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -162,8 +163,20 @@ def test_every_command_has_help_by_either_name_that_fits_with_an_example(cosmo):
         assert code == 0, command
         assert f" cosmo {' '.join(command)}" in out, command
         assert max(len(line.rstrip()) for line in out.splitlines()) <= 80, command
+        assert max(out) < "\U0001f000", f"{command}: a picture, as of :100:"
     assert cosmo("--help")[1] == cosmo("-h")[1]
     assert "--install-completion" in cosmo("-h")[1]
+
+
+def test_paragraphs_of_help_are_not_broken_twice():
+    """Terminals keep the lines of a paragraph as they are written, and break longer ones again."""
+    for command in _commands():
+        found = typer.main.get_command(app)
+        for name in command:
+            found = found.commands[name]
+        for paragraph in inspect.cleandoc(found.help).split("\n\n"):
+            lines = paragraph.splitlines()
+            assert len(lines) == 1 or max(map(len, lines)) <= 78, (command, paragraph)
 
 
 @pytest.mark.parametrize(

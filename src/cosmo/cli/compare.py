@@ -27,7 +27,9 @@ _RUNS, _MOST_RUNS = 3, 10_000
 def compare(
     methods: Annotated[
         list[str],
-        typer.Argument(help="Methods by name (cosmo methods), file.py:Class, onnx:…, sb3:…"),
+        typer.Argument(
+            metavar="METHOD", help="Methods by name (cosmo methods), file.py:Class, onnx:…, sb3:…"
+        ),
     ],
     scenario_name: ScenarioOption = "paper",
     rates: RatesOption = None,
@@ -55,8 +57,8 @@ def compare(
 ) -> None:
     """Compare methods on equal workloads: a table, a verdict, and a page to forward.
 
-    Methods that learn are trained first, unless a checkpoint is named. The first method is the one
-    that the verdict is about.
+    Methods that learn are trained first, unless a checkpoint is named. The first
+    method is the one that the verdict is about.
 
     cosmo compare my_policies.py:LeastWork prequal self-tracking full-information
 

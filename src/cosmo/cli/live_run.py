@@ -23,7 +23,7 @@ PAGE = "live.html"
 
 def run(
     plan_name: Annotated[
-        str | None, typer.Argument(metavar="[PLAN]", help="A preset's name or a TOML file.")
+        str | None, typer.Argument(metavar="PLAN", help="A preset's name or a TOML file.")
     ] = None,
     methods: Annotated[
         list[str] | None,

@@ -51,12 +51,13 @@ def tune(
 ) -> None:
     """Choose parameters of a method on validation workloads, never on those of evaluation.
 
-    Prints the best setting as a method that can be pasted, and how it compares with the default
-    on episodes that the search did not use. The same command goes on where it was interrupted.
+    Prints the best setting as a method that can be pasted, and how it compares
+    with the default on episodes that the search did not use. The same command
+    goes on where it was interrupted.
 
     cosmo tune my.py:LeastSlack --over threshold_ms=0:30 --rates 220,320
 
-    cosmo tune power-of-d --over keep=2,3,5 --over threshold_ms=1:100:log -s district
+    cosmo tune power-of-d --over keep=2,3,5 --over threshold_ms=1:50:log -s district
     """
     from cosmo.scenario import load
     from cosmo.study.tuning import question_of, tuned_in

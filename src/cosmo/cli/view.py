@@ -23,7 +23,8 @@ def view(
 ) -> None:
     """Make a page of recorded episodes: what was believed, what was true, what was decided.
 
-    A decision log of a live node (CSV or Parquet) has decisions and how tasks ended.
+    A decision log of a live node (CSV or Parquet) has what the EN had been told,
+    what it decided, and how tasks ended.
 
     cosmo view episodes/episode-0.json --open
 

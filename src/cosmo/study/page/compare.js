@@ -143,6 +143,7 @@
     const one = rates.length < 2; // one load: the standings say it all
     by("load-title").textContent = capital(`${titleOf(metric)} over the load, ${arrivals}`);
     const bounded = traces.some((trace) => trace.name === "fluid bound" && trace.x.length), notes = ["Means over runs with 95 % Student-t intervals; of two runs, their range."];
+    if (arrivals === "trace") notes.push("Intervals of a trace are widened by what its resampled episodes have in common.");
     if (traces.some((trace) => /\(paper\)$/.test(trace.name))) notes.push("Crosses are the paper's own numbers.");
     if (bounded) notes.push("Dashed line: the fluid bound, what all nodes can serve if they take the smallest tasks first; dotted: µ*/rate, which the paper calls the upper bound.");
     by("load-note").textContent = notes.join(" ");
