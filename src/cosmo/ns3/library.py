@@ -76,10 +76,7 @@ def ns3_folder() -> Path:
     for folder in (*map(Path, places), _own_copy() / "ns3"):
         if os.path.exists(folder / "include" / "ns3" / "core-module.h"):
             return folder
-    raise InputError(
-        f"engine = 'ns3': ns-3 is not installed; install it with: {INSTALL}"
-        " (the extra cosmo-edge[ns3], without what we do not need of it)"
-    )
+    raise InputError(f"engine = 'ns3': ns-3 is not installed; install it with: {INSTALL}")
 
 
 def install() -> Path:
