@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosmo import Dispatcher, Feedback, load, method, play, simulate
-from cosmo.measure import Regret
+from cosmo.measure import Regret, regret
 from cosmo.node import DONE, GIVEN_UP, IDLE, REFUSED, STORAGE, WORK
 from cosmo.policy.dispatchers import (
     AdaptivePricesDispatcher,
@@ -238,9 +238,11 @@ def test_self_tracking_is_clearly_not_where_the_sn_has_other_load(rate):
     assert first < second - 0.03
 
 
-def test_regret_is_the_share_that_a_fresh_status_would_have_changed():
+@pytest.mark.parametrize("every", [1, 4])
+def test_regret_is_the_share_that_a_fresh_status_would_have_changed(monkeypatch, every):
     """Counted anew from the outcome of a run with its observations kept."""
     scenario = load("shared-sn", ["workload.rate=200"])
+    monkeypatch.setattr(regret, "_ASKED", 1600 // every)
     kept = []
 
     class Watching(EstimateDispatcher):
@@ -250,17 +252,21 @@ def test_regret_is_the_share_that_a_fresh_status_would_have_changed():
 
         def decide(self, seen):
             actions = super().decide(seen)
-            kept[-1] += (int(actions[0]),)
+            if kept and len(kept[-1]) == 2:
+                kept[-1] += (int(actions[0]),)
             return actions
 
     chosen = method("periodic-100")
     chosen.rule = Watching
     watcher = Regret(scenario, chosen)
-    [outcome] = play(scenario, chosen, [episode(scenario, 0, 0)], watchers=[watcher])
-    measured = [(fresh, actual) for generated, fresh, actual in kept if generated >= 2000.0]
-    regret = np.mean([fresh != actual for fresh, actual in measured])
-    assert outcome.status.decision_regret == pytest.approx(regret)
-    assert 0.05 < regret < 0.95
+    world = episode(scenario, 0, 0)
+    [outcome] = play(scenario, chosen, [world], watchers=[watcher])
+    counted = np.count_nonzero(world.tasks.time_ms >= 2000.0)
+    assert all(generated >= 2000.0 for generated, _, _ in kept)
+    assert 0.9 < len(kept) / (counted / every) <= 1.01
+    share = np.mean([fresh != actual for _, fresh, actual in kept])
+    assert outcome.status.decision_regret == pytest.approx(share)
+    assert 0.05 < share < 0.95
 
 
 def test_fresher_status_is_regretted_less_and_fixed_rules_have_none_to_regret():
