@@ -1,5 +1,6 @@
 """What nodes say on their admin ports, as lines for a terminal."""
 
+import math
 import re
 import urllib.error
 import urllib.request
@@ -64,9 +65,14 @@ def line_of(
         f"{done / tasks:.3f}" if tasks else "–",
         f"{_total(samples, 'tasks_in_node'):.0f}",
         f"{_total(samples, 'sn_silent'):.0f}",
-        f"{_total(samples, 'guard_ms'):.2f}",
-        f"{_total(samples, 'timer_late_ms'):.2f}",
+        _ms(_total(samples, "guard_ms")),
+        _ms(_total(samples, "timer_late_ms")),
     )
+
+
+def _ms(value: float) -> str:
+    """A dash while nothing has been measured."""
+    return "–" if math.isnan(value) else f"{value:.2f}"
 
 
 # On two lines, so that names have room in 80 columns.
