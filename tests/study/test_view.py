@@ -141,6 +141,7 @@ def test_a_decision_log_becomes_a_page(cosmo, tmp_path):
         )
         assert {"tasks in the EN", "tasks at SN 2", "done in time (DONE)"} <= set(shown)
         assert not [name for name in shown if "believes" in name or "true" in name]
+        assert "what is true" not in browser.find_element("id", "viewer").text
         for _ in range(2):
             browser.execute_script("document.querySelector('[data-task=\"1\"]').click()")
         card = browser.find_element("id", "task").text

@@ -195,8 +195,11 @@
     fill("recording", episodes.map((_, k) => k), episodes.map((each) => each.title));
     refillViewer();
     by("viewer").hidden = false;
-    by("viewer-about").textContent = `${rows.length ? "One workload, played by every method: w" : "W"}hat the EN believes about each SN, what is true, and what it does. `
-      + "Choose a task by pointing at its mark, or with the buttons; drag to zoom.";
+    const live = episodes.every((each) => each.live); // decision logs: nobody knows what was true
+    const shown = live ? "What the EN had been told of each SN, what it decided, and how tasks ended. "
+      : `${rows.length ? "One workload, played by every method: w" : "W"}hat the EN believes about each SN, what is true, and what it does. `;
+    by("viewer-about").textContent = `${shown}Choose a task by pointing at its mark, or with the buttons; drag to zoom.`;
+    if (live) by("task").textContent = "Choose a task to see what the EN knew, what it decided, and how the task ended.";
     by("recording").addEventListener("change", () => { state.task = null; refillViewer(); changed(); if (state.task !== null) showTask(state.task); });
     by("viewer-sn").addEventListener("change", changed);
     by("viewer-en").addEventListener("change", () => { refillViewer(); changed(); });
