@@ -31,6 +31,13 @@ _ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
 
 # Public names of `cosmo` that live in these packages are on the page of policy authors.
 _POLICY_HOMES = ("cosmo.node",)
+# What public names return, which users handle and never import.
+_RETURNED = {
+    "compare": ("cosmo.study.compare.Comparison", "cosmo.study.verdict.Verdict"),
+    "simulate": ("cosmo.control.simulate.Simulation", "cosmo.measure.statistics.Interval"),
+    "load_controller": ("cosmo.policy.controller.Controller",),
+    "tune": ("cosmo.study.tuned.Tuned",),
+}
 API_PAGES = tuple(
     f"api/{name}.md" for name in ("index", "policies", "running", "studies", "environments")
 )
@@ -141,8 +148,9 @@ def api_pages() -> dict[str, str]:
         ),
         "running": _entries(
             "Running and training",
-            "Scenarios, worlds, methods by name, simulation, training and evaluation.",
-            (f"cosmo.{name}" for name in running),
+            "Scenarios, worlds, methods by name, simulation, training and evaluation. What a"
+            " function returns, if it is an object of this package, follows it.",
+            (entry for name in running for entry in (f"cosmo.{name}", *_RETURNED.get(name, ()))),
         ),
     }
     for page, room, title in (
