@@ -53,10 +53,10 @@ FLIPS ?= 1000
 chaos: .venv/ready
 	$(BIN)/python campaigns/chaos.py --kills $(KILLS) --flips $(FLIPS) --seed $(SEED)
 
-# Mistakes made on purpose, and whether a test notices: make mutants MUTANTS=200
+# Mistakes made on purpose, and whether a test notices: make mutants MUTANTS=140
 MUTANTS ?= 40
 mutants: .venv/ready
-	$(BIN)/python campaigns/mutants.py --mutants $(MUTANTS) --seed $(SEED)
+	$(BIN)/python campaigns/mutants/score.py --mutants $(MUTANTS) --seed $(SEED)
 
 # Known weaknesses of what we depend on (needs PyPI itself, a mirror does not tell; strict: what could
 # not be looked up is a failure), and its licences.

@@ -16,6 +16,17 @@ WORLD = load(
         "fading.factors=[0.3, 1.0]",
     ],
 )
+# Few tasks, but nodes that are soon full.
+SMALL = load(
+    "campus",
+    [
+        *("episode.window_ms=60", "episode.warmup_ms=10", "workload.rate=400", "sn.count=3"),
+        *("backhaul.reach=[[0, 1, 2], [1], [0, 2]]", "status.loss_probability=0.2"),
+        *("backhaul.links=[{sn = 1, hops = 4, hop_delay_ms = 3}]", "sn.slots=[1, 2, 1]"),
+        *("en.slots=1", "sn.storage_bytes=150000", "en.storage_bytes=100000"),
+        *("fading.factors=[0.3, 1.0]", "fading.period_ms=20"),
+    ],
+)
 COMPILED = (
     *("all-local", "all-offload", "local-until-full", "full-information", "self-tracking"),
     *("never", "periodic:interval_ms=15", "aoi-threshold", "aoi-threshold/estimate"),
@@ -24,12 +35,11 @@ COMPILED = (
 )
 
 
-@pytest.mark.parametrize("name", COMPILED)
-def test_a_compiled_rule_decides_as_the_plain_one(name):
+def _decides_alike(name, world, episodes):
+    """Task by task, status by status; what the plain one did."""
     chosen = method(name)
-    episodes = [episode(WORLD, 4, number) for number in range(2)]
     plain, fast = (
-        play(WORLD, chosen, episodes, watchers=[Regret(WORLD, chosen)], compiled=compiled)
+        play(world, chosen, episodes, watchers=[Regret(world, chosen)], compiled=compiled)
         for compiled in (False, True)
     )
     for one, other in zip(plain, fast, strict=True):
@@ -37,6 +47,18 @@ def test_a_compiled_rule_decides_as_the_plain_one(name):
             np.testing.assert_array_equal(getattr(one, field), getattr(other, field), field)
         assert (one.updates, one.status_bytes) == (other.updates, other.status_bytes)
         assert repr(one.status) == repr(other.status)  # NaN where nothing was measured
+    return plain
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_compiled_rule_decides_as_the_plain_one_where_nodes_are_soon_full(name):
+    [plain] = _decides_alike(name, SMALL, [episode(SMALL, 4, 0)])
+    assert plain.refused.any() or (plain.action == 4).any()
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_compiled_rule_decides_as_the_plain_one(name):
+    plain = _decides_alike(name, WORLD, [episode(WORLD, 4, number) for number in range(2)])
     assert len(np.unique(plain[0].action)) > 1 or name in ("all-local",)
 
 

@@ -32,9 +32,13 @@ def _en_batch(seed, count=32):
     return batch
 
 
-def test_en_loss_is_td_plus_the_four_auxiliary_losses():
+@pytest.mark.parametrize("most", [0, 1, 32])
+def test_en_loss_is_td_plus_the_four_auxiliary_losses(most):
+    """Also of a batch with no failure and no label "accept", or with one of each."""
     row = EN.initial(np.random.default_rng(0))
     batch = _en_batch(1)
+    for column in (15 + en_agent.FAILED, 15 + en_agent.ACCEPT_LABEL):
+        batch[np.flatnonzero(batch[:, column])[most:], column] = 0
     got = float(en_agent.loss(CONFIG.en, INPUTS, EN.views(row), {}, batch))
 
     local, remote, told = batch[:, :10], batch[:, 10:15], batch[:, 15:]
@@ -51,10 +55,11 @@ def test_en_loss_is_td_plus_the_four_auxiliary_losses():
         margin.append(max(0, 0.5 - sign * (gate[k, 1] - gate[k, 0])))
         if failed:
             boundary.append(max(0, 0.25 - (gate[k, 0] - q[int(action)])))
-    assert boundary, "the batch must have failures"
+    assert min(most, 2) <= len(boundary) <= most
+    assert min(most, 2) <= len(cross_route) <= most
     want = (
-        np.mean(td) + 1.0 * np.mean(cross_gate) + 0.5 * np.mean(cross_route)
-        + 0.2 * np.mean(margin) + 0.3 * np.mean(boundary)
+        np.mean(td) + 1.0 * np.mean(cross_gate) + 0.5 * np.mean(cross_route or [0.0])
+        + 0.2 * np.mean(margin) + 0.3 * np.mean(boundary or [0.0])
     )  # fmt: skip
     assert got == pytest.approx(want, rel=1e-4)
 

@@ -154,6 +154,13 @@ def test_bounds():
     assert mean_bound(campus) == pytest.approx((3 * 36000 + 2 * 108000) / (0.72 * 650000))
 
 
+def test_no_bound_exceeds_one_where_all_tasks_are_alike():
+    for rate, share in ((10, 1.0), (443.077, 0.5)):
+        alike = load("paper", ["workload.cycles=[650000, 650000]", f"workload.rate={rate}"])
+        assert fluid_bound(alike) == pytest.approx(share, abs=1e-6)
+        assert mean_bound(alike) == pytest.approx(share, abs=1e-6)
+
+
 def test_bounds_leave_out_what_the_background_takes():
     shared = load("shared-sn", ["workload.rate=200"])
     left = 144000.0 - 0.080 * 650000.0  # 80 background tasks a second on average

@@ -38,6 +38,7 @@ class Twin:
         return np.array([(time, what, subject)], DELIVERY), time
 
     def _on_air(self, post, now: float) -> float | None:
+        assert not post["down"]
         access, ues = self._set.access, len(self._set.mobility.distances_m)
         cell = int(post["place"]) // ues
         free = self._air.get(cell, 0.0)
@@ -94,11 +95,47 @@ def _play(worlds: Worlds, seed: int) -> tuple[list[Outcome], list[tuple[float, .
 
 
 _SETTINGS = ("episode.window_ms=1500", "episode.warmup_ms=200")
+_SHORT = ("episode.window_ms=150", "episode.warmup_ms=20")
+
+
+def test_what_is_lost_on_the_air_has_no_decision():
+    scenario = load("paper", [*_SHORT, "workload.rate=200"])
+    world = episode(scenario, 1, 0)
+    last = len(world.tasks) - 1
+    lost = frozenset({3, 10, last})
+    worlds = Worlds(scenario, [world], 4, networks=[Twin(scenario, lost)])
+    [outcome], _ = _play(worlds, 2)
+    undecided = set(np.flatnonzero(outcome.outcome == UNDECIDED).tolist())
+    assert undecided == lost
+    wait = scenario.episode.undecided_after_ms
+    tasks = world.tasks
+    for task in lost:
+        assert outcome.action[task] == -1
+        assert math.isnan(outcome.decided_ms[task])
+        assert outcome.finished_ms[task] == tasks.time_ms[task] + tasks.deadline_ms[task] + wait
+
+
+def test_what_comes_later_than_its_last_chance_has_no_decision():
+    scenario = load("paper", [*_SHORT, "episode.undecided_after_ms=0"])
+    world = episode(scenario, 1, 0)
+
+    class Late(Twin):
+        def _on_air(self, post, now):
+            arrival = super()._on_air(post, now)
+            task = int(post["subject"])
+            assert post["what"] == EN_DECISION
+            return arrival + (world.tasks.deadline_ms[task] if task % 7 == 0 else 0.0)
+
+    worlds = Worlds(scenario, [world], 4, networks=[Late(scenario)])
+    [outcome], _ = _play(worlds, 2)
+    late = np.arange(len(world.tasks)) % 7 == 0
+    np.testing.assert_array_equal(outcome.outcome == UNDECIDED, late)
 
 
 @pytest.mark.parametrize(
     ("name", "more"),
     [
+        ("shared-sn", [*_SHORT, "status.loss_probability=0.3", "status.jitter_ms=3"]),
         ("paper", ["workload.rate=320"]),
         ("campus", ["workload.arrivals=bursty"]),
         ("shared-sn", ["status.loss_probability=0.2", "status.jitter_ms=3"]),
@@ -118,40 +155,6 @@ def test_a_network_outside_that_follows_the_model_changes_nothing(name, more):
             np.testing.assert_array_equal(getattr(one, field), getattr(other, field), field)
         assert (one.updates, one.update_decisions) == (other.updates, other.update_decisions)
         assert one.status == other.status
-
-
-def test_what_is_lost_on_the_air_has_no_decision():
-    scenario = load("paper", [*_SETTINGS, "workload.rate=200"])
-    world = episode(scenario, 1, 0)
-    last = len(world.tasks) - 1
-    lost = frozenset({3, 10, last})
-    worlds = Worlds(scenario, [world], 4, networks=[Twin(scenario, lost)])
-    [outcome], _ = _play(worlds, 2)
-    undecided = set(np.flatnonzero(outcome.outcome == UNDECIDED).tolist())
-    assert undecided == lost
-    wait = scenario.episode.undecided_after_ms
-    tasks = world.tasks
-    for task in lost:
-        assert outcome.action[task] == -1
-        assert math.isnan(outcome.decided_ms[task])
-        assert outcome.finished_ms[task] == tasks.time_ms[task] + tasks.deadline_ms[task] + wait
-
-
-def test_what_comes_later_than_its_last_chance_has_no_decision():
-    scenario = load("paper", [*_SETTINGS, "episode.undecided_after_ms=0"])
-    world = episode(scenario, 1, 0)
-
-    class Late(Twin):
-        def _on_air(self, post, now):
-            arrival = super()._on_air(post, now)
-            task = int(post["subject"])
-            assert post["what"] == EN_DECISION
-            return arrival + (world.tasks.deadline_ms[task] if task % 7 == 0 else 0.0)
-
-    worlds = Worlds(scenario, [world], 4, networks=[Late(scenario)])
-    [outcome], _ = _play(worlds, 2)
-    late = np.arange(len(world.tasks)) % 7 == 0
-    np.testing.assert_array_equal(outcome.outcome == UNDECIDED, late)
 
 
 def test_every_world_needs_a_network_of_its_own():

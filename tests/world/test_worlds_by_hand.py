@@ -1,6 +1,7 @@
 """Worlds small enough to work out by hand."""
 
 import numpy as np
+import pytest
 
 from cosmo import load, method, play
 from cosmo.workload import Tasks, from_tasks
@@ -37,6 +38,7 @@ def test_a_longer_episode_in_the_middle_leaves_its_neighbours_tasks_alone():
     longer = from_tasks(scenario, _tasks(range(7, 900, 9)), 0, 9)
     worlds = Worlds(scenario, short)
     before = _played(worlds)
+    assert before == [_played(Worlds(scenario, [each]))[0] for each in short]
     worlds.restart(1, longer)
     after = _played(worlds)
     assert after[0] == before[0]
@@ -59,3 +61,56 @@ def test_tasks_that_fill_the_storage_together_are_taken_and_one_more_is_not():
     episode = from_tasks(scenario, _tasks([10, 10.5, 11], 60_000.0), 0, 0)
     [found] = play(scenario, method("all-local"), [episode])
     assert found.outcome.tolist() == [TP, TP, FP]
+
+
+def test_uploads_wait_for_one_another_and_results_do_too():
+    # 8 Mbps up and 4 down are 1000 and 500 bytes/ms; one hop without delay; instant access.
+    ways = ["access.rate_mbps=1e9", "access.overhead_ms=0", "access.contention_ms=0"]
+    ways += ["backhaul.up_mbps=8", "backhaul.down_mbps=4", "backhaul.hops=1"]
+    ways += ["backhaul.hop_delay_ms=0", "sn.cycles_per_ms=1000", "sn.slots=4"]
+    scenario = load("paper", ways)
+    tasks = _tasks([10.0, 15.0, 15.0], 20_000.0)
+    tasks.cycles[:] = 30_000.0, 10_500.0, 500.0
+    [found] = play(scenario, method("all-offload"), [from_tasks(scenario, tasks, 0, 0)])
+    # At the SN at 30, 50 and 70 ms, done at 60, 60.5 and 70.5; a result takes 2 ms.
+    assert found.finished_ms.tolist() == pytest.approx([62.0, 64.0, 72.5], abs=1e-3)
+
+
+def test_who_does_not_let_statuses_ride_is_never_asked_to():
+    scenario = load("paper", ["episode.window_ms=100", "episode.warmup_ms=0"])
+    for dimensions, rides in ((4, False), (4, True), (0, True)):
+        tasks = from_tasks(scenario, _tasks([10.0]), 0, 0)
+        worlds = Worlds(scenario, [tasks], status_dimensions=dimensions, rides=rides)
+        turn, asked = worlds.advance(), 0
+        while not turn.over:
+            asked += len(turn.result)
+            worlds.answer(action=np.ones(len(turn.dispatch), np.int64))
+            if dimensions:
+                rows = len(turn.update)
+                worlds.answer(send=np.zeros(rows, bool), interval_ms=np.full(rows, 50.0))
+            turn = worlds.advance()
+        assert asked == (dimensions > 0 and rides)
+
+
+def test_of_a_link_that_is_not_there_nothing_is_known():
+    ways = ["backhaul.reach=[[0, 1], [1], [0, 1]]", "episode.window_ms=100", "episode.warmup_ms=0"]
+    scenario = load("campus", ways)
+    tasks = _tasks([10.0, 11.0])
+    tasks.en[:] = 1, 0
+    worlds = Worlds(scenario, [from_tasks(scenario, tasks, 0, 0)], status_dimensions=4)
+    seen, told = {}, {}
+    turn = worlds.advance()
+    while not turn.over:
+        for row, en in enumerate(turn.dispatch.en.tolist()):
+            links = turn.dispatch.up_link_mbps[row].tolist()
+            seen[en] = links, turn.dispatch.up_backlog_ms[row].tolist()
+        for row, sn in enumerate(turn.update.sn.tolist()):
+            told[sn] = turn.update.en[row].tolist(), turn.update.down_link_mbps[row].tolist()
+        worlds.answer(action=np.zeros(len(turn.dispatch), np.int64))
+        rows = len(turn.update)
+        worlds.answer(send=np.zeros(rows, bool), interval_ms=np.full(rows, 500.0))
+        turn = worlds.advance()
+    up, down = [scenario.backhaul.up_mbps, 0.0, 0.0], [scenario.backhaul.down_mbps, 0.0, 0.0]
+    nothing = [1.0, 0.0, 0.0]
+    assert seen == {1: ([up, nothing], [0.0, np.inf]), 0: ([up, up], [0.0, 0.0])}
+    assert told == {0: ([0, 2, -1], [down, down, nothing]), 1: ([0, 1, 2], [down] * 3)}

@@ -1,0 +1,32 @@
+"""A pytest plugin: a test that computes for longer than COSMO_LIMIT_S has failed."""
+
+import os
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+_LIMIT_S = float(os.environ["COSMO_LIMIT_S"])
+
+
+class _TooLongError(BaseException):
+    """Not an Exception: code under test must not take it for one of its own."""
+
+
+def _ended(_signal: int, _frame: FrameType | None) -> None:
+    raise _TooLongError(f"more than {_LIMIT_S:.0f} s")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Fixtures have as long as they like: many tests share them."""
+    before = signal.signal(signal.SIGPROF, _ended)
+    signal.setitimer(signal.ITIMER_PROF, _LIMIT_S)
+    try:
+        return (yield)
+    except _TooLongError as error:
+        pytest.fail(str(error))
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

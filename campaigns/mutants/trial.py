@@ -1,0 +1,124 @@
+"""One mutant, and the tests that should notice it."""
+
+import compileall
+import itertools
+import json
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from changes import Mutant
+from knowledge import ROOT, Knowledge
+from warm import Warm
+
+# Tests as plain Python first, so many seconds of them: most mutants are caught by the first.
+_PLAIN_S = (1.5, 10.0)
+_MOST_COMPILED = 16  # tests
+_LIMIT_S = 40.0  # of one test, as plain Python
+_STAGE_LIMIT_S = {"plain": 300.0, "compiled": 1200.0}  # on a busy machine, too
+_NOTHING_TO_RUN = 5
+
+
+def copied() -> Path:
+    """The sources, and what their tests read, where they may be changed.
+
+    Always the same folder: what Numba and JAX have compiled there is kept for the next time.
+    """
+    to = ROOT / ".cache/mutants/copy"
+    to.mkdir(parents=True, exist_ok=True)
+    for part in ("src", "tests", "benchmarks", "docs", "examples", "pyproject.toml", "README.md"):
+        source, there = ROOT / part, to / part
+        if source.is_dir():
+            shutil.rmtree(there, ignore_errors=True)
+            shutil.copytree(source, there, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, there)
+    compileall.compile_dir(to / "src", quiet=1)
+    return to
+
+
+class Trial:
+    """The copy in which mutants live, one after the other."""
+
+    def __init__(self, compiled: bool) -> None:
+        """`compiled`: whether tests that need the compiled kernel are run, too."""
+        self._compiled = compiled
+        self._copy = copied()
+        self._warm = Warm(self._copy)
+        self._knowledge = Knowledge(self._copy, self._warm)
+        self._kept = ROOT / ".cache/mutants/caught.json"
+        self._last: dict[str, str] = (
+            json.loads(self._kept.read_text()) if self._kept.exists() else {}
+        )
+
+    def caught_by(self, mutant: Mutant) -> str:
+        """The first test that fails; empty if none does."""
+        path = self._copy / "src/cosmo" / mutant.file
+        whole, times = path.read_text(), path.stat()
+        path.write_text(mutant.text)
+        try:
+            for picked, kind in self._stages(mutant):
+                failed = self._failed(picked, kind)
+                if failed:
+                    self._last[str(mutant)] = failed
+                    self._kept.write_text(json.dumps(self._last))
+                    return failed
+            return ""
+        finally:
+            path.write_text(whole)
+            # Its byte code is right again.
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    def _stages(self, mutant: Mutant) -> Iterator[tuple[list[str], str]]:
+        """Tests, and how they are run: first the one that caught the mutant last time."""
+        tests = list(self._knowledge.tests_for(mutant))
+        done = {self._last.get(str(mutant), "")}
+        for test, kind, _ in tests:
+            if test in done:
+                yield [test], kind
+        plain = [(test, seconds) for test, kind, seconds in tests if kind == "plain"]
+        for limit_s in _PLAIN_S:
+            spent = itertools.accumulate(seconds for _, seconds in plain)
+            within = {
+                test for (test, _), sum_s in zip(plain, spent, strict=True) if sum_s <= limit_s
+            }
+            picked = [test for test, _ in plain if test in within - done]
+            done |= within
+            if picked:
+                yield picked, "plain"
+        compiled = [test for test, kind, _ in tests if kind == "compiled" and test not in done]
+        if compiled and self._compiled:
+            yield _of_all_files(compiled)[:_MOST_COMPILED], "compiled"
+
+    def _failed(self, tests: list[str], kind: str) -> str:
+        picked = self._copy / "picked.json"
+        picked.write_text(json.dumps(tests))
+        files = dict.fromkeys(test.partition("::")[0] for test in tests)
+        plugins = ["-p", "interpreted", "-p", "limited"] if kind == "plain" else []
+        code, printed = self._warm.pytest(
+            ["-x", "--tb=no", "-p", "picked", *plugins, *files],
+            {"COSMO_PICKED": str(picked), "COSMO_LIMIT_S": str(_LIMIT_S)},
+            _STAGE_LIMIT_S[kind],
+        )
+        if code in (0, _NOTHING_TO_RUN):
+            return ""
+        named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", printed, re.MULTILINE)
+        return named[1] if named else f"exit code {code}"
+
+    def end(self) -> None:
+        """No more mutants."""
+        self._warm.end()
+
+
+def _of_all_files(tests: list[str]) -> list[str]:
+    """The first test of each file, then the second of each, and so on."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for test in tests:
+        file = test.partition("::")[0]
+        turns.append(seen[file])
+        seen[file] += 1
+    return [test for _, test in sorted(zip(turns, tests, strict=True), key=lambda pair: pair[0])]
