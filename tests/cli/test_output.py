@@ -190,6 +190,7 @@ def test_paragraphs_of_help_are_not_broken_twice():
         (["simulat"], "Did you mean 'simulate'?"),
         (["compare", "never", "--focus", "nevr"], "is not compared, did you mean never?"),
         (["compare", "never", "--rates", "a"], "--rates = 'a': must be numbers of tasks/s"),
+        (["compare", "never", "--trace", "t.csv", "--rates", "9"], "--rates: not with a trace"),
         (["compare", "never", "--runs", "0"], "--runs = 0: must be from 1"),
         (["compare", "never", "--runs", "2", "--seeds", "1"], "--runs: not with --seeds"),
         (["compare", "never", "--sweep", "sn.slots"], "--sweep = 'sn.slots': must look like"),

@@ -11,6 +11,7 @@ import cosmo
 from cosmo import Dispatcher, InputError, Method
 from cosmo.study.tables import standings_rows
 from cosmo.study.verdict import verdict
+from cosmo.workload import episode, write_trace
 
 
 class Mine(Method, Dispatcher):
@@ -186,3 +187,23 @@ def test_sweeps_that_cannot_be(methods, sweep, line):
     with pytest.raises(InputError, match=line) as found:
         cosmo.compare("paper", methods, sweep=sweep)
     assert "\n" not in str(found.value)
+
+
+def test_a_trace_is_compared_on_by_its_windows(tmp_path):
+    world = cosmo.load("paper", ["episode.window_ms=3000", "workload.rate=200"])
+    write_trace(tmp_path / "tasks.csv", episode(world, 0, 0).tasks, 1)
+    found = cosmo.compare(
+        "paper", [Mine, "self-tracking"], trace=tmp_path / "tasks.csv", settings=SHORT,
+        seeds=[0, 1], episodes=3,
+    )  # fmt: skip
+    frame = found.to_frame()
+    assert set(frame["arrivals"]) == {"trace"}
+    assert set(frame["trace_windows"]) == {2.0}
+    first = cosmo.simulate(
+        "paper", "self-tracking", settings=[*SHORT, f"workload.trace={tmp_path / 'tasks.csv'}"]
+    )
+    recorded = frame.filter(method="self-tracking", seed=0, episode=0)
+    assert recorded["success_rate"].to_list() == [first.episodes[0]["success_rate"]]
+    found.page(tmp_path / "page.html")
+    with pytest.raises(InputError, match="rates: not with a trace, which settles"):
+        cosmo.compare("paper", ["never"], trace=tmp_path / "tasks.csv", rates=[220])

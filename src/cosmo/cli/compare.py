@@ -72,6 +72,10 @@ def compare(
 
     chosen = fields_of(settings, engine)
     scenario = load(scenario_name, chosen["settings"])  # so that mistakes are named first
+    if trace is not None or scenario.workload.trace:
+        for option, given in (("--rates", rates), ("--arrivals", arrivals)):
+            if given is not None:
+                raise InputError(f"{option}: not with a trace, which settles when tasks come")
     plan = {
         "name": "compare",
         "description": f"{', '.join(methods)} on {scenario.name}",

@@ -13,7 +13,7 @@ from cosmo.control.named import MethodLike, ScenarioLike, Settings, as_method, a
 from cosmo.errors import InputError
 from cosmo.node import Method
 from cosmo.policy.learned_methods import LEARNED
-from cosmo.scenario import Scenario
+from cosmo.scenario import Scenario, changed
 from cosmo.study import figures, store, tables
 from cosmo.study.conduct import conduct
 from cosmo.study.page import write_page
@@ -178,6 +178,7 @@ def compare(
     focus: str | None = None,
     settings: Settings = (),
     training: Iterable[str] = (),
+    trace: str | Path | None = None,
     sweep: Mapping[str, Sequence[bool | int | float | str]] | None = None,
     workers: int | None = None,
 ) -> Comparison:
@@ -186,16 +187,19 @@ def compare(
     `methods` are names as on the command line (`"periodic:interval_ms=37"`,
     `"cosmo-next:checkpoint=trained"`, `"mine.py:Mine"`), objects or classes; an object goes by the
     name of its class. `rates` are tasks/s in each cell and `arrivals` one or several processes, by
-    default the scenario's. `settings` change fields of the scenario, `training` those of training
-    (`["episodes=20"]`). Runs are `seeds`, each of `episodes` episodes. `focus` is the method that
-    the verdict is about, the first by default. `sweep` compares the methods at each of several
-    values of a field of the scenario (`{"sn.slots": [2, 4, 8]}`), or of a parameter of methods that
-    are named (`{"method.interval_ms": [10, 40]}`). Trainings use `workers` processes (all cores);
-    everything else is played in this process.
+    default the scenario's. `trace` is a file of tasks to play instead (CSV, Parquet), as windows
+    and resampled (`cosmo.workload.windows`). `settings` change fields of the scenario, `training`
+    those of training (`["episodes=20"]`). Runs are `seeds`, each of `episodes` episodes. `focus` is
+    the method that the verdict is about, the first by default. `sweep` compares the methods at each
+    of several values of a field of the scenario (`{"sn.slots": [2, 4, 8]}`), or of a parameter of
+    methods that are named (`{"method.interval_ms": [10, 40]}`). Trainings use `workers` processes
+    (all cores); everything else is played in this process.
 
     Raises InputError in one line for what is not there or not allowed.
     """
     where = as_scenario(scenario, settings)
+    if trace is not None:
+        where = changed(where, {"workload.trace": str(trace)})
     named = _named(methods)
     axis = None if sweep is None else _axis(sweep)
     of_methods = axis is not None and axis["field"].startswith(OF_A_METHOD)
@@ -204,8 +208,7 @@ def compare(
             "name": "compare",
             "description": f"{', '.join(named)} on {where.name}",
             "scenarios": [where.name],
-            "arrivals": [arrivals] if isinstance(arrivals, str) else arrivals or _process(where),
-            "rates": [float(rate) for rate in rates or (where.workload.rate,)],
+            **_loads(where, arrivals, rates),
             "seeds": list(seeds),
             "episodes": episodes,
             # Each value of a swept parameter is a method by another name.
@@ -243,8 +246,21 @@ def compare(
     return Comparison(study, objects)
 
 
-def _process(scenario: Scenario) -> list[str]:
-    return [scenario.workload.arrivals]
+def _loads(
+    scenario: Scenario, arrivals: str | Sequence[str] | None, rates: Iterable[float] | None
+) -> dict[str, Any]:
+    """Fields of a plan; none if the scenario has a trace, which has one load of its own."""
+    if scenario.workload.trace:
+        for name, given in (("arrivals", arrivals), ("rates", rates)):
+            if given is not None:
+                raise InputError(f"{name}: not with a trace, which settles when tasks come")
+        return {}
+    return {
+        "arrivals": [arrivals]
+        if isinstance(arrivals, str)
+        else arrivals or [scenario.workload.arrivals],
+        "rates": [float(rate) for rate in rates or (scenario.workload.rate,)],
+    }
 
 
 def _axis(sweep: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
