@@ -234,5 +234,6 @@ class _Show:
             self._next = passed + _LINE_EVERY_S
             first, *others = progress.at_work
             more = f" and {len(others)} more" if others else ""
-            line = f"{self._title}: {total:.0%}  {told.strip()}  at {_unit(first)}{more}"
+            percent = int(100.0 * total)  # not 100 before the end
+            line = f"{self._title}: {percent}%  {told.strip()}  at {_unit(first)}{more}"
             notes.print(line, soft_wrap=True)

@@ -117,7 +117,7 @@ class _Progress:
         if not curves:
             if episode == 0 and self._bar.disable:
                 notes.print(f"training {self._title}", soft_wrap=True)
-            text = "pretraining the encoder" if episode == 0 else f"resumed after episode {episode}"
+            text = "pretraining" if episode == 0 else f"resumed after episode {episode}"
         else:
             mean = {
                 name: sum(curve[name] for curve in curves) / len(curves)
