@@ -1,11 +1,20 @@
-"""The measured parts of docs/many.md, from the study `crowd` (`cosmo study run crowd`)."""
+"""The measured parts of docs/many.md and of the controller's card, from studies: `crowd` (rivals),
+`universal` and `universal-pair` (the controller of the package) and `next` (specialists).
+"""
+
+from pathlib import Path
 
 import polars
 
+from cosmo.files import whole_file
+from cosmo.measure import interval
 from cosmo.study import Study, tables
 from cosmo.study.statistics import summarise
+from cosmo.study.style import looks
 
+OWN = "cosmo-next"
 _SHOWN = (("success_rate", 3), ("update_cost_rate", 0), ("net_utility_per_task", 1))
+_TRADE = ("success_rate", "update_cost_rate", "net_utility_per_task")
 
 
 def _cell(summary: polars.DataFrame, metric: str, digits: int) -> str:
@@ -15,10 +24,15 @@ def _cell(summary: polars.DataFrame, metric: str, digits: int) -> str:
     return f"{row['mean'][0]:.{digits}f} ± {row['ci95'][0]:.{digits}f}"
 
 
-def standings(study: Study) -> str:
+def together(*studies: Study) -> polars.DataFrame:
+    """All that was measured."""
+    return polars.concat([each.metrics for each in studies], how="diagonal_relaxed")
+
+
+def standings(metrics: polars.DataFrame) -> str:
     """Every method in every scenario, best first: success, update cost, net utility."""
     rows = []
-    summary = summarise(study.metrics.filter(polars.col("sweep").is_null()))
+    summary = summarise(metrics.filter(polars.col("sweep").is_null()))
     for scenario in summary["scenario"].unique(maintain_order=True):
         here = summary.filter(scenario=scenario)
         order = here.filter(metric="success_rate").sort("mean", descending=True)["method"]
@@ -37,24 +51,136 @@ def standings(study: Study) -> str:
     return tables.markdown(header, rows)
 
 
-def trade(study: Study) -> str:
-    """Success, cost and net utility at every step of every sweep."""
-    swept = study.metrics.filter(polars.col("sweep").is_not_null())
-    means = swept.group_by("method", "sweep", "sweep_value", maintain_order=True).agg(
-        polars.col("success_rate", "update_cost_rate", "net_utility_per_task").mean()
+def trade_points(metrics: polars.DataFrame) -> polars.DataFrame:
+    """Means at every step of every sweep on `district`, and where nothing is swept, of those that
+    are; `line` is what is swept.
+    """
+    usual = polars.col("sweep").is_null() & (polars.col("scenario") == "district")
+    own = metrics.filter(usual & (polars.col("method") == OWN)).with_columns(
+        sweep=polars.lit("utility.update_weight"), sweep_value=polars.lit(4.0)
     )
+    swept = polars.concat(
+        [metrics.filter(polars.col("sweep").is_not_null()), own], how="diagonal_relaxed"
+    )
+    base = polars.col("method").str.split(":").list.first()
+    field = polars.col("sweep").str.split(".").list.last()
+    line = (base + ", " + field).alias("line")
+    means = swept.group_by(line, "sweep_value", maintain_order=True).agg(polars.col(*_TRADE).mean())
+    return means.sort(polars.col("line").str.starts_with(OWN), descending=True, maintain_order=True)
+
+
+def trade(metrics: polars.DataFrame) -> str:
+    """The same as a table."""
     rows = [
         (
-            f"`{row['method']}`",
+            f"`{row['line']} = {row['sweep_value']:g}`",
             f"{row['success_rate']:.3f}",
             f"{row['update_cost_rate']:.0f}",
             f"{row['net_utility_per_task']:.1f}",
         )
-        for row in means.iter_rows(named=True)
+        for row in trade_points(metrics)
+        .sort(polars.col("line") != f"{OWN}, update_weight", maintain_order=True)
+        .iter_rows(named=True)
     ]
     return tables.markdown(("`district`", "success", "update cost, units/s", "net utility"), rows)
 
 
-def page(study: Study) -> dict[str, str]:
-    """Every measured part of the page."""
-    return {"standings": standings(study), "trade": trade(study)}
+def trade_figure(points: polars.DataFrame, path: Path) -> None:
+    """Success against update cost on `district`."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context({"font.size": 9, "axes.grid": True, "grid.alpha": 0.25}):
+        figure, panel = pyplot.subplots(figsize=(7.6, 4.6))
+        styles = looks(points["line"].unique(maintain_order=True))
+        for (name,), line in points.group_by("line", maintain_order=True):
+            line = line.sort("update_cost_rate")
+            own = str(name).startswith(OWN)
+            panel.plot(
+                line["update_cost_rate"],
+                line["success_rate"],
+                marker="o" if own else "s",
+                lw=1.8 if own else 1.0,
+                color=styles[str(name)].colour,
+                ls=styles[str(name)].line,
+                label=str(name),
+            )
+        panel.set_xlabel("update cost (units/s)")
+        panel.set_ylabel("success rate")
+        figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+        figure.set_layout_engine("constrained")
+        with whole_file(path) as temporary:
+            figure.savefig(temporary, format="png", dpi=150)
+        pyplot.close(figure)
+
+
+def _success(metrics: polars.DataFrame, name: str) -> polars.DataFrame:
+    point = ["arrivals", "rate", "seed"]
+    own = metrics.filter(method=name).group_by(point).agg(polars.col("success_rate").mean())
+    return own.rename({"success_rate": name})
+
+
+def compared_pairs(metrics: polars.DataFrame, rival: str) -> str:
+    """Success of the controller and of a rival at every load of a scenario, and their difference
+    over equal runs with its 95 % half-width.
+    """
+    both = _success(metrics, OWN).join(_success(metrics, rival), on=["arrivals", "rate", "seed"])
+    rows = []
+    for process, rate in both.select("arrivals", "rate").unique().sort("arrivals", "rate").rows():
+        here = both.filter(arrivals=process, rate=rate)
+        found = interval((here[OWN] - here[rival]).to_list())
+        rows.append(
+            (
+                process,
+                f"{rate:g}",
+                f"{here[OWN].to_numpy().mean():.4f}",
+                f"{here[rival].to_numpy().mean():.4f}",
+                f"{found.mean:+.4f} ± {found.ci95:.4f}",
+            )
+        )
+    header = ("arrivals", "tasks/s", f"`{OWN}`", f"`{rival}`", "difference")
+    return tables.markdown(header, rows)
+
+
+def page(
+    crowd: Study, universal: Study | None, pair: Study | None, past: Study | None
+) -> dict[str, str]:
+    """Every measured part of the page that there are data for."""
+    metrics = crowd.metrics if universal is None else together(crowd, universal)
+    found = {"standings": standings(metrics), "trade": trade(metrics)}
+    if pair is not None and past is not None:
+        alone = pair.metrics.filter(scenario="paper")
+        shared = [pair.metrics.filter(scenario="shared-sn"), past.metrics.filter(_specialist())]
+        found["prices"] = compared_pairs(alone, "adaptive-prices")
+        found["specialist"] = compared_pairs(
+            polars.concat(shared, how="diagonal_relaxed"), _SPECIALIST
+        )
+    return found
+
+
+def card(universal: Study, pair: Study) -> dict[str, str]:
+    """The measured part of the controller's card."""
+    played = together(universal, pair).filter(polars.col("sweep").is_null(), method=OWN)
+    return {"results": standings_by_load(played)}
+
+
+_SPECIALIST = "cosmo-next/shared-sn"
+
+
+def _specialist() -> polars.Expr:
+    plain = polars.col("sweep").is_null() & (polars.col("scenario") == "shared-sn")
+    return plain & (polars.col("method") == _SPECIALIST)
+
+
+def standings_by_load(metrics: polars.DataFrame) -> str:
+    """Of one method at every load of every scenario."""
+    summary, rows = summarise(metrics), []
+    keys = ["scenario", "arrivals", "rate"]
+    for scenario, process, rate in summary.select(keys).unique(maintain_order=True).rows():
+        here = summary.filter(scenario=scenario, arrivals=process, rate=rate)
+        cells = (_cell(here, metric, digits) for metric, digits in _SHOWN)
+        rows.append((f"`{scenario}`", process, f"{rate:g}", *cells))
+    header = ("scenario", "arrivals", "tasks/s an EN", "success", "update cost, units/s")
+    return tables.markdown((*header, "net utility"), rows)

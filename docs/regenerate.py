@@ -59,8 +59,11 @@ STUDIES = {
     "ablation": load_plan("ablation"),
     "bootstrapped": load_plan("bootstrapped"),
     "crowd": load_plan("crowd"),
+    "universal": load_plan("universal"),
+    "universal-pair": load_plan("universal-pair"),
 }
 CALIBRATION, READINGS = "calibration", "readings"
+CARD = "../src/cosmo/policy/controllers/universal/CARD.md"  # of the controller of the package
 SHOWN = paper_page.SHOWN
 Pages = dict[str, dict[str, str]]  # the parts of every page
 
@@ -254,8 +257,11 @@ def pages(simulated: bool = True) -> Pages:
     if studies["intervals"] is not None:
         found["intervals.md"] = paper_page.intervals(studies["intervals"])
         found["intervals.md"]["saturation"] = saturation.table()
-    if studies["crowd"] is not None:
-        found["many.md"] = crowd_page.page(studies["crowd"])
+    crowd, universal, pair = (studies[k] for k in ("crowd", "universal", "universal-pair"))
+    if crowd is not None:
+        found["many.md"] = crowd_page.page(crowd, universal, pair, past)
+    if universal is not None and pair is not None:
+        found[CARD] = crowd_page.card(universal, pair)
     if past is not None and paper is not None:
         # The same methods, with ten runs, are part of the study of cosmo-next.
         rivals = _rivals(past)
@@ -300,6 +306,11 @@ def images() -> None:
         figures.reward_figure(paper.curves, ["cosmo"], folder / "reward", formats=("png",))
     if past is not None:
         next_page.trade_figure(next_page.trade_points(past.metrics), folder / "next-trade.png")
+    crowd, universal = known("crowd"), known("universal")
+    if crowd is not None and universal is not None:
+        points = crowd_page.trade_points(crowd_page.together(crowd, universal))
+        crowd_page.trade_figure(points, folder / "crowd-trade.png")
+    if past is not None:
         shared = bounds(past.plan).filter(scenario="shared-sn")
         own, path = _rivals(past).filter(scenario="shared-sn"), folder / "shared-sn"
         figures.metric_figure(own, shared, "success_rate", path, formats=("png",))

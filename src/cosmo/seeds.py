@@ -25,6 +25,7 @@ class Purpose(IntEnum):
     COLLECTION = 10
     EXPLORATION = 11
     NETWORK = 12
+    CROWD = 13
 
 
 def stream(seed: int, purpose: Purpose, episode: int, *more: int) -> np.random.Generator:

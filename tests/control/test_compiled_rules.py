@@ -32,6 +32,7 @@ COMPILED = (
     *("never", "periodic:interval_ms=15", "aoi-threshold", "aoi-threshold/estimate"),
     *("aov-gap", "aov-gap/estimate:threshold=0.2"),
     *("power-of-d:keep=2,d=1,threshold_ms=4", "power-of-d:numbers=4", "power-of-d:interval_ms=7"),
+    "cosmo-next",
 )
 
 

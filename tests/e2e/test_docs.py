@@ -30,6 +30,10 @@ SHORT_TRAINING = [
 
 LEARNED, FEW = ["cosmo", "aoi-threshold"], ["power-of-d", "aoi-threshold"]
 SHORT_NEXT = ["episodes=2", "worlds=2", "window_ms=800.0", "en.steps=4", "en.batch=32"]
+SHORT_CROWD = [
+    "crowd.pairs=1", "crowd.worlds=1", "crowd.window_ms=[150.0, 250.0]", "crowd.warmup_ms=50.0",
+]  # fmt: skip
+OURS = ["cosmo-next", "all-offload"]
 
 
 def _cheaper(arguments):
@@ -45,6 +49,7 @@ def _cheaper(arguments):
         arguments += [part for item in SHORT_WORLD for part in ("--set", item)]
     if arguments[0] in ("run", "train", "compare"):
         short = SHORT_NEXT if "cosmo-next" in arguments else SHORT_TRAINING
+        short = [*short, *SHORT_CROWD] if "universal" in arguments else short
         settings = [*SHORT_WORLD, *(f"training.{item}" for item in short)]
         arguments += [part for item in settings for part in ("--set", item)]
     if arguments[0] == "compare":
@@ -62,7 +67,9 @@ def _cheaper(arguments):
         arguments += ["--episodes", "1", "--seeds", "0"]
     if arguments[:2] == ["study", "run"]:
         crowd = "crowd" in arguments  # too many nodes to train for within a test
-        kept = f"compare=[{{methods={json.dumps(FEW if crowd else LEARNED)}}}]"
+        ours = any(word in arguments for word in ("universal", "universal-pair"))
+        methods = OURS if ours else FEW if crowd else LEARNED
+        kept = f"compare=[{{methods={json.dumps(methods)}}}]"
         settings = [f"settings={json.dumps(SHORT_WORLD)}", "episodes=1", "rates=[160.0]", kept]
         settings += [f"training.settings={json.dumps(SHORT_TRAINING)}", "seeds=[0, 1]"]
         arguments += [part for item in settings for part in ("--set", item)]

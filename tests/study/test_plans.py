@@ -12,7 +12,7 @@ from cosmo.study.work import units_of
 
 def test_presets():
     others = ["ablation", "baselines", "bootstrapped", "crowd", "engines"]
-    others += ["engines-many", "intervals", "next", "paper-quick"]
+    others += ["engines-many", "intervals", "next", "paper-quick", "universal", "universal-pair"]
     assert plan_names() == ["paper", *others]
     paper = load_plan("paper")
     points = {(arrivals, rate, name) for _, arrivals, rate, name in paper.points()}
@@ -68,6 +68,7 @@ def test_a_method_for_all_loads_is_trained_once_wherever_it_is_played():
         "train": [
             {"name": "away", "method": "cosmo-next", "scenario": "shared-sn",
              "settings": ["episodes=3"], "world": ["sn.slots=5"]},
+            {"name": "cosmo-next", "method": "cosmo-next"},
         ],
         "compare": [
             {"methods": ["cosmo-next", "away"], "rates": [120.0, 320.0]},

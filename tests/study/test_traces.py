@@ -80,7 +80,8 @@ methods = ["all-local", "aoi-threshold"]
 
 def test_what_learns_is_not_trained_on_the_trace_that_tests_it(traces):
     busy = str(traces / "busy.parquet")
-    plan = small_plan(("cosmo", "cosmo-next"), traces=[busy], training={})
+    own = [{"name": "cosmo-next", "method": "cosmo-next"}]
+    plan = small_plan(("cosmo", "cosmo-next"), traces=[busy], training={}, train=own)
     units = [unit for unit in units_of(plan) if isinstance(unit, TrainUnit)]
     assert {unit.label for unit in units} == {"cosmo", "cosmo-next"}
     for unit in units:

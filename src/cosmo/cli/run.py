@@ -42,6 +42,6 @@ def run(
         "seeds": seeds_from(seeds),
         "episodes": episodes,
         "focus": _FOCUS,
-        "compare": [{"methods": [_FOCUS, *BASELINES]}],
+        "compare": [{"methods": [_FOCUS, "cosmo-next", *BASELINES]}],
     }
     compared(plan | fields_of(settings, None), workers, out, as_json)

@@ -25,6 +25,7 @@ from cosmo.control import method
 from cosmo.control import simulate as play_episodes
 from cosmo.measure import lost_tasks_told, task_table
 from cosmo.tables import write_table
+from cosmo.world import site_of
 
 
 def simulate(
@@ -76,7 +77,8 @@ def simulate(
     title = f"{method_name} on {place}, seed {seed}, {episodes} episode(s)"
     show(metrics_table(title, result.metrics, episodes))
     lost = lost_tasks_told(scenario, result.outcomes)
-    for line in (*resampling_told(scenario, seed, episodes), *lost):
+    noticed = chosen.notice(site_of(scenario))
+    for line in (*resampling_told(scenario, seed, episodes), *lost, *filter(None, [noticed])):
         notes.print(line, soft_wrap=True)
     if tasks_out is not None:
         notes.print(f"wrote {tasks_out}", soft_wrap=True)

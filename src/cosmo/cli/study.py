@@ -159,7 +159,10 @@ def chosen_executor(name: str, workers: int | None, address: str | None):  # typ
 def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def]
     """Carry out a plan with progress for people; whether nothing failed."""
     from cosmo.study import conduct
+    from cosmo.study.noticed import notices
 
+    for line in notices(plan):
+        notes.print(line, soft_wrap=True)
     scenarios = [scenario for scenario, *_ in plan.points()]
     prepare_engine(next((each for each in scenarios if each.engine == "ns3"), scenarios[0]))
     start = time.monotonic()

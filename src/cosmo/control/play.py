@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cosmo.control.fast.forms import blank_memory, rules_of
+from cosmo.control.fast.forms import blank_memory, rules_of, slow
 from cosmo.control.fast.play import play_compiled
 from cosmo.control.fast.records import TRUTH
 from cosmo.control.full_information import Yardstick
@@ -43,7 +43,7 @@ from cosmo.workload import Episode
 from cosmo.world import Batch, Outcome, Watcher, site_of
 
 _PROGRESS_EVERY = 256  # turns
-_LARGE = 20_000  # tasks in a world from which on compiling a rule pays
+_LARGE = 20_000  # tasks in a world (of a slow rule, in all) from which on compiling it pays
 
 Progress = Callable[[int], None]  # is told how many tasks have been generated
 
@@ -73,7 +73,8 @@ def play(
     dispatcher = made_dispatcher(method, site)
     updater = None if method.carries == NOTHING else made_updater(method, site)
     if compiled is None:
-        compiled = max(len(each.tasks) for each in episodes) >= _LARGE
+        sizes = [len(each.tasks) for each in episodes]
+        compiled = max(sizes) >= _LARGE or (slow(dispatcher) and sum(sizes) >= _LARGE)
     rules = rules_of(scenario, dispatcher, updater, bool(watchers)) if compiled else None
     if (
         rules is not None

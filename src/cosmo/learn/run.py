@@ -1,10 +1,8 @@
 """What every training has in common: runs, curves, and the trainer's interface."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.scenario import Scenario
@@ -40,7 +38,10 @@ class Config(Protocol):
 class TrainsRuns(Protocol):
     """A stack of runs under training; made from (runs, configuration)."""
 
-    episode: int  # how many are done
+    @property
+    def episode(self) -> int:
+        """How many are done."""
+        ...
 
     def pretrain(self) -> None:
         """What comes before the first episode."""
@@ -58,6 +59,6 @@ class TrainsRuns(Protocol):
         """All that a resumed training needs."""
         ...
 
-    def restore(self, kept: Mapping[str, NDArray[np.generic]]) -> None:
+    def restore(self, kept: Arrays) -> None:
         """The inverse of `saved`."""
         ...

@@ -104,6 +104,10 @@ class Method:
         """A fresh updater for the SNs of a site; asked for only if updates carry something."""
         raise NotImplementedError(f"{type(self).__name__} has no updater")
 
+    def notice(self, site: Site) -> str:
+        """One line for people who play it at a site that it is not made for; empty if it is."""
+        return ""
+
     @classmethod
     def summary(cls) -> str:
         """One line about it."""

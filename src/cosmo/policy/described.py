@@ -27,6 +27,10 @@ class Fields:
         """Of a field, with its group's."""
         return f"{self._where}.{field}" if self._where else field
 
+    def has(self, field: str) -> bool:
+        """Whether it is there: fields that came later need not be."""
+        return self._data.get(field) is not None
+
     def value(self, field: str) -> Any:
         """Of any type."""
         if field not in self._data:

@@ -59,8 +59,9 @@ class LearnedMethod:
     scope: Literal["load", "scenario"]  # trained anew at each load, or once for all of a scenario
     agents: Callable[[Layers, Fields], Agents]  # from arrays and the configuration
     configuration: str  # module:name of its `Documents`
-    trainer: str  # module:name of its trainer's class
+    trainer: str  # module:name of what makes its trainer of runs and a configuration
     settings: Mapping[str, Any]  # fields of the configuration that make it this method
+    shipped: str = ""  # the folder of the controller that comes with the package, if one does
     ablation_of: str = ""  # the method that it is a lesser form of, if any: they are shown together
 
     def fetched(self, what: Literal["configuration", "trainer"]) -> Any:
@@ -93,12 +94,13 @@ LEARNED = {
         ),
         LearnedMethod(
             name="cosmo-next",
-            summary="One policy for all loads: own books, evidence of others, learned prices.",
+            summary="One controller for all sites: own books, evidence, prices, news if worth it.",
             scope="scenario",
             agents=next_agents,
             configuration="cosmo.learn.next.config:CONFIGS",
-            trainer="cosmo.learn.next.trainer:NextTrainer",
+            trainer="cosmo.learn.next.universal:trainer_of",
             settings={},
+            shipped="universal",
         ),
     )
 }

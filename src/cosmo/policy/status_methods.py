@@ -11,6 +11,7 @@ from cosmo.policy.dispatchers import (
     SelfTrackingDispatcher,
     StrictDispatcher,
 )
+from cosmo.policy.dispatchers.adaptive import HORIZON_MS
 from cosmo.policy.dispatchers.prequal import PROBE
 from cosmo.policy.parameters import Positive, PositiveInt, Share
 from cosmo.policy.updaters import (
@@ -135,7 +136,7 @@ class AdaptivePrices(Method):
 
     carries = NOTHING
 
-    def __init__(self, horizon_ms: Positive = 125.0) -> None:
+    def __init__(self, horizon_ms: Positive = HORIZON_MS) -> None:
         self.horizon_ms = horizon_ms
 
     def dispatcher(self, site: Site) -> Dispatcher:

@@ -36,6 +36,10 @@ class Trained(Method):
         ]
         return self.controller.agents.of(runs).at_work()
 
+    def notice(self, site: Site) -> str:
+        """What about a site the controller has not been trained for."""
+        return self._at_work(site).notice(site)
+
     def dispatcher(self, site: Site) -> Dispatcher:
         """The EN agents."""
         return self._at_work(site).dispatcher(site)
@@ -45,11 +49,23 @@ class Trained(Method):
         return self._at_work(site).updater(site)
 
 
+class _WithShipped(Trained):
+    """A method that has a controller in the package."""
+
+    def __init__(self, checkpoint: Path | None = None, run: int | None = None) -> None:
+        super().__init__(shipped(self.name) if checkpoint is None else checkpoint, run)
+
+
+def shipped(name: str) -> Path:
+    """Where the controller of a method is that comes with the package."""
+    return Path(__file__).parent / "controllers" / LEARNED[name].shipped
+
+
 # A method of the registry for each that learns.
 TRAINED: dict[str, type[Trained]] = {
     name: type(
         "".join(word.title() for word in name.split("-")),
-        (Trained,),
+        (_WithShipped if each.shipped else Trained,),
         {"__doc__": each.summary, "__module__": __name__, "name": name},
     )
     for name, each in LEARNED.items()

@@ -12,18 +12,21 @@ from pathlib import Path
 
 from cosmo.control import METHODS
 from cosmo.policy.controller import AGENTS, DESCRIPTION
+from cosmo.policy.learned_methods import LEARNED
+from cosmo.policy.trained import shipped
 from cosmo.scenario import Scenario
 
 
 def digests(spec: str) -> list[str]:
     """SHA-256 of the contents of every file that is named, in hexadecimal, in the name's order.
 
-    Of a checkpoint's folder, what a controller is read from; of another folder, all its files.
+    Of a checkpoint's folder, what a controller is read from (of the package's own, if none is
+    named); of another folder, all its files.
     What a policy in Python opens or imports by itself is not known.
     """
     return [
         hashlib.sha256(path.read_bytes()).hexdigest()
-        for value in named(spec)
+        for value in (*named(spec), *_shipped(spec))
         for path in _files(Path(value))
     ]
 
@@ -85,6 +88,13 @@ def _changed(spec: str, change: Callable[[str], str]) -> str:
             made = change(core)
         items.append(f"{key}{equals}{value.replace(core, made, 1)}")
     return name + colon + ",".join(items)
+
+
+def _shipped(spec: str) -> list[str]:
+    """The controller of the package, if that is what the name stands for."""
+    name, _, rest = spec.partition(":")
+    own = name in LEARNED and LEARNED[name].shipped and "checkpoint=" not in rest
+    return [str(shipped(name))] if own else []
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -141,7 +141,7 @@ class Plan(_Part):
                 settings=self.training.settings,
             )
             for name in names
-            if name in LEARNED and name not in own
+            if name in LEARNED and not LEARNED[name].shipped and name not in own
         }
         return plain | {name: each for name, each in own.items() if name in names}
 

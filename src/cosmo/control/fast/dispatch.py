@@ -13,25 +13,9 @@ from cosmo.control.fast.records import (
     UNTIL_FULL,
 )
 from cosmo.control.fast.told import told
-from cosmo.node import IDLE, NOBODY, STORAGE, WORK, units
+from cosmo.control.fast.way import upload_ms
+from cosmo.node import IDLE, NOBODY, STORAGE, WORK
 from cosmo.world.compiled import compiled
-
-_MBPS = units.BYTES_PER_MS
-_transfer_ms = compiled(units.transfer_ms)
-
-
-@compiled
-def _upload_ms(known, turn, row, column):
-    """`Site.upload_ms`."""
-    task = turn.dispatch[row]
-    way = _transfer_ms(
-        task.input_bytes,
-        turn.up_link[row, column, 0] * _MBPS,
-        known.hops[task.en, column],
-        known.hop_delay_ms[task.en, column],
-        known.packet_bytes,
-    )
-    return turn.up_backlog[row, column] + way
 
 
 @compiled
@@ -91,7 +75,7 @@ def _faster_feasible(known, memory, rule, turn, row, fresh):
         sn = turn.reached[row, column]
         if sn == NOBODY:
             break
-        upload = _upload_ms(known, turn, row, column)
+        upload = upload_ms(known, turn, row, column)
         arrival = task.time_ms + upload
         wait, room = _wait_and_room(known, memory, rule, turn, row, column, needed, arrival, fresh)
         back = known.result_ms[task.en, column]
@@ -117,7 +101,7 @@ def _strict(known, turn, row, fresh):
         if other < work:
             best, work = column, other
     served_ms = (work + task.cycles) / known.sn_speed[turn.reached[row, best]]
-    way_ms = _upload_ms(known, turn, row, best) + known.result_ms[task.en, best]
+    way_ms = upload_ms(known, turn, row, best) + known.result_ms[task.en, best]
     needed = max(task.input_bytes, known.reservation_floor)
     room = told(known, turn, row, best, fresh, STORAGE) >= needed
     if room and elapsed + way_ms + served_ms <= task.deadline_ms:
@@ -149,7 +133,7 @@ def write_books(known, memory, rule, turn, row, action):
     task, column = turn.dispatch[row], action - 1
     sn = turn.reached[row, column]
     needed = max(task.input_bytes, known.reservation_floor)
-    arrival = task.time_ms + _upload_ms(known, turn, row, column)
+    arrival = task.time_ms + upload_ms(known, turn, row, column)
     if rule == FRIENDS:
         remember(memory.friends, turn, row, column, arrival, needed)
         return

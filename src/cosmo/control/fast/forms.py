@@ -1,6 +1,6 @@
 """Which dispatchers and updaters have a compiled form, and what that needs."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -9,16 +9,20 @@ from cosmo.control.fast.records import (
     BY_AGE,
     BY_CLOCK,
     BY_CONTENT,
+    BY_NEWS,
+    CROWD,
     ESTIMATE,
     FRIENDS,
     IN_TURN,
     LOCAL,
+    NO_CROWD,
     SILENT,
     STRICT,
     TO_FRIENDS,
     TO_FRIENDS_MOVED,
     TRUTH,
     UNTIL_FULL,
+    Crowd,
     Friends,
     Known,
     Memory,
@@ -29,6 +33,9 @@ from cosmo.node import RAW, Dispatcher, Site, Updater
 from cosmo.policy.dispatchers import EstimateDispatcher, SelfTrackingDispatcher, StrictDispatcher
 from cosmo.policy.dispatchers.power_of_d import ENTRIES, PowerOfDDispatcher
 from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
+from cosmo.policy.next.crowd.en import CrowdDispatcher
+from cosmo.policy.next.crowd.ground import Ground
+from cosmo.policy.next.crowd.sn import CrowdUpdater
 from cosmo.policy.queue import first_slots
 from cosmo.policy.updaters import AoiThresholdUpdater, AovGapUpdater, NeverUpdater, PeriodicUpdater
 from cosmo.policy.updaters.to_friends import MovedUpdater, RegularUpdater
@@ -45,6 +52,7 @@ _EN: dict[type, int] = {
     StrictDispatcher: STRICT,
     SelfTrackingDispatcher: BOOKS,
     PowerOfDDispatcher: FRIENDS,
+    CrowdDispatcher: CROWD,
 }
 _SN = (
     NeverUpdater,
@@ -53,12 +61,25 @@ _SN = (
     AovGapUpdater,
     RegularUpdater,
     MovedUpdater,
+    CrowdUpdater,
+)
+
+
+_OF_GROUND = [each.name for each in fields(Ground)]
+_OF_BOOKS = (
+    *("work", "work_at", "full_at", "source", "flow", "flow_at", "blame", "blame_at"),
+    *("next_entry", "task", "arrival", "own_work"),
 )
 
 
 def en_rule(dispatcher: Dispatcher) -> int | None:
     """The rule at the EN; None if it has no compiled form."""
     return _EN.get(type(dispatcher))
+
+
+def slow(dispatcher: Dispatcher) -> bool:
+    """Whether its plain form takes so long that many small worlds are worth compiling, too."""
+    return isinstance(dispatcher, CrowdDispatcher)
 
 
 def rules_of(
@@ -99,6 +120,8 @@ def rules_of(
             interval_ms=float(updater.check_ms),
             threshold=float(updater.threshold_ms),
         )
+    if isinstance(updater, CrowdUpdater):
+        return rules._replace(sn=BY_NEWS)
     return rules
 
 
@@ -148,6 +171,29 @@ def friends_of(site: Site, dispatcher: Dispatcher, updater: Updater | None, task
     )
 
 
+def crowd_of(site: Site, dispatcher: Dispatcher, updater: Updater | None, tasks: int) -> Crowd:
+    """Of a crowd, with fresh books and draws for so many tasks; empty for others."""
+    if not (isinstance(dispatcher, CrowdDispatcher) and isinstance(updater, CrowdUpdater)):
+        return NO_CROWD
+    ground, books = dispatcher.ground, dispatcher.books
+    named = {name: getattr(ground, name) for name in _OF_GROUND}
+    named |= {name: getattr(books, name) for name in _OF_BOOKS}
+    return Crowd(
+        numbers=dispatcher.numbers,
+        mean_cycles=float(site.tasks.mean_cycles),
+        reach=site.links.reach,
+        draws=np.ascontiguousarray(dispatcher.draws.first(tasks)),
+        load=dispatcher.load,
+        load_at=dispatcher.load_at,
+        told_work=updater.work,
+        told_at=updater.told_at,
+        told_full_at=updater.full_at,
+        untold=updater.untold,
+        looked_at=updater.looked_at,
+        **named,
+    )
+
+
 def blank_memory(
     site: Site, dispatcher: Dispatcher, updater: Updater | None = None, tasks: int = 0
 ) -> Memory:
@@ -168,6 +214,7 @@ def blank_memory(
         decisions=np.zeros(site.worlds, np.int64),
         regretted=np.zeros(site.worlds, np.int64),
         friends=friends_of(site, dispatcher, updater, tasks),
+        crowd=crowd_of(site, dispatcher, updater, tasks),
     )
 
 

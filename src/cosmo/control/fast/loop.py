@@ -4,16 +4,21 @@ from pathlib import Path
 from typing import Any
 
 from cosmo import node as node_room
+from cosmo.control.fast import crowd
 from cosmo.control.fast.dispatch import chosen, write_books
-from cosmo.control.fast.records import BOOKS, FRIENDS
+from cosmo.control.fast.records import BOOKS, CROWD, FRIENDS
 from cosmo.control.fast.update import update
+from cosmo.policy.next import crowd as crowd_room
 from cosmo.world import kernel
 from cosmo.world.compiled import compiled, entry_point, fingerprint_of
-from cosmo.world.records import EN_ROWS, SN_ROWS, STALLED, UNFINISHED
+from cosmo.world.records import EN_ROWS, FEEDBACK_ROWS, SN_ROWS, STALLED, UNFINISHED
 
 
 @compiled
 def _dispatch(rules, known, memory, turn, row):
+    if rules.en == CROWD:
+        turn.action[row] = crowd.dispatch(known, memory.crowd, turn, row)
+        return
     action = chosen(known, memory, rules.en, turn, row, False)
     turn.action[row] = action
     if rules.en in (BOOKS, FRIENDS):
@@ -36,6 +41,9 @@ def _entry_point(fingerprint: str) -> Any:
         _ = fingerprint  # part of the cache key
         for _turn in range(turns):
             if turn.counts[STALLED] == 0:
+                if rules.en == CROWD:
+                    for row in range(turn.counts[FEEDBACK_ROWS]):
+                        crowd.hear(known, memory.crowd, turn, row)
                 for row in range(turn.counts[EN_ROWS]):
                     _dispatch(rules, known, memory, turn, row)
                 for row in range(turn.counts[SN_ROWS]):
@@ -48,7 +56,7 @@ def _entry_point(fingerprint: str) -> Any:
 
 
 def _fingerprint() -> str:
-    rooms = kernel, node_room
+    rooms = kernel, node_room, crowd_room
     folders = [Path(str(room.__file__)).parent for room in rooms]
     return fingerprint_of(*folders, Path(__file__).parent)
 

@@ -5,14 +5,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.policy.next.crowd.numbers import START, Numbers
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Rules at the EN.
-LOCAL, IN_TURN, UNTIL_FULL, TRUTH, ESTIMATE, STRICT, BOOKS, FRIENDS = range(8)
+LOCAL, IN_TURN, UNTIL_FULL, TRUTH, ESTIMATE, STRICT, BOOKS, FRIENDS, CROWD = range(9)
 WITHOUT_MEMORY = (LOCAL, IN_TURN, UNTIL_FULL, ESTIMATE, STRICT)  # and without the truth
 # Rules at the SN.
-SILENT, BY_CLOCK, BY_AGE, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED = range(6)
+SILENT, BY_CLOCK, BY_AGE, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED, BY_NEWS = range(7)
 
 
 class Rules(NamedTuple):
@@ -62,6 +64,85 @@ class Friends(NamedTuple):
     told_at: Floats
 
 
+class Crowd(NamedTuple):
+    """What a crowd (`policy.next.crowd`) knows of its ground, and remembers."""
+
+    numbers: Numbers
+    longest_ms: float
+    largest_bytes: float
+    price: float
+    mean_cycles: float
+    reach: Ints  # [EN, k]
+    kept: NDArray[np.bool_]
+    rivals: Floats
+    capacity: Floats  # [EN]
+    ease_ms: Floats  # [SN]
+    told: NDArray[np.bool_]  # [SN, k]
+    usage: Floats
+    gain: Floats
+    phase: Floats
+    draws: Floats  # [world, task, k]
+    load: Floats  # [world, EN]
+    load_at: Floats
+    work: Floats  # [world, EN, k]
+    work_at: Floats
+    full_at: Floats
+    source: Floats
+    flow: Floats
+    flow_at: Floats
+    blame: Floats
+    blame_at: Floats
+    next_entry: Ints
+    task: Ints  # [world, EN, k, entry]
+    arrival: Floats
+    own_work: Floats
+    told_work: Floats  # [world, SN, k]
+    told_at: Floats
+    told_full_at: Floats
+    untold: Floats
+    looked_at: Floats
+
+
+_NONE, _NO_TABLE, _NO_CELLS = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0))
+_NO_ENTRIES = np.zeros((0, 0, 0, 0))
+NO_CROWD = Crowd(
+    numbers=START,
+    longest_ms=0.0,
+    largest_bytes=0.0,
+    price=0.0,
+    mean_cycles=0.0,
+    reach=np.zeros((0, 0), np.int64),
+    kept=np.zeros((0, 0), np.bool_),
+    rivals=_NO_TABLE,
+    capacity=_NONE,
+    ease_ms=_NONE,
+    told=np.zeros((0, 0), np.bool_),
+    usage=_NO_TABLE,
+    gain=_NO_TABLE,
+    phase=_NO_TABLE,
+    draws=_NO_CELLS,
+    load=_NO_TABLE,
+    load_at=_NO_TABLE,
+    work=_NO_CELLS,
+    work_at=_NO_CELLS,
+    full_at=_NO_CELLS,
+    source=_NO_CELLS,
+    flow=_NO_CELLS,
+    flow_at=_NO_CELLS,
+    blame=_NO_CELLS,
+    blame_at=_NO_CELLS,
+    next_entry=np.zeros((0, 0, 0), np.int64),
+    task=np.zeros((0, 0, 0, 0), np.int64),
+    arrival=_NO_ENTRIES,
+    own_work=_NO_ENTRIES,
+    told_work=_NO_CELLS,
+    told_at=_NO_CELLS,
+    told_full_at=_NO_CELLS,
+    untold=_NO_CELLS,
+    looked_at=_NO_CELLS,
+)
+
+
 class Memory(NamedTuple):
     """What rules remember; arrays of others are empty."""
 
@@ -74,3 +155,4 @@ class Memory(NamedTuple):
     decisions: Ints  # [world] that count for regret
     regretted: Ints
     friends: Friends
+    crowd: Crowd

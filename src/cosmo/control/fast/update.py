@@ -2,8 +2,16 @@
 
 import numpy as np
 
+from cosmo.control.fast import crowd
 from cosmo.control.fast.friends import tell, wait_ms
-from cosmo.control.fast.records import BY_AGE, BY_CLOCK, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED
+from cosmo.control.fast.records import (
+    BY_AGE,
+    BY_CLOCK,
+    BY_CONTENT,
+    BY_NEWS,
+    TO_FRIENDS,
+    TO_FRIENDS_MOVED,
+)
 from cosmo.node import NOBODY, RAW
 from cosmo.policy.updaters.aoi_threshold import ROUNDING_MS
 from cosmo.world.compiled import compiled
@@ -90,6 +98,9 @@ def update(rules, known, memory, turn, row):
     if rules.sn in (TO_FRIENDS, TO_FRIENDS_MOVED):
         now_ms = wait_ms(known, memory.friends, turn, row)
         tell(rules, memory.friends, turn, row, now_ms, rules.sn == TO_FRIENDS_MOVED)
+        return
+    if rules.sn == BY_NEWS:
+        crowd.tell(known, memory.crowd, turn, row)
         return
     send, wait = False, np.inf
     if rules.sn == BY_CLOCK:

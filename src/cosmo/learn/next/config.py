@@ -8,20 +8,30 @@ from pydantic import Field
 
 from cosmo.documents import Documents
 from cosmo.learn.config import Count, NotNegative, Part, Positive, Share, Width
+from cosmo.learn.next.crowd.config import CrowdConfig
 from cosmo.scenario.fields import MOST_MS
 from cosmo.scenario.model import Arrivals
 
 Span = Annotated[Positive, Field(ge=1e-3)]  # in longest deadlines: SNs look no more often
 
 
+class OthersConfig(Part):
+    """A load of others at the SNs, as `background` of a scenario."""
+
+    rates: tuple[NotNegative, NotNegative]
+    dwell_ms: tuple[Positive, Positive]
+
+
 class LoadsConfig(Part):
     """What the worlds of training are fed: rates uniform between the scenario's lowest rate of
-    interest times `below` and its highest times `above`; processes in equal shares.
+    interest times `below` and its highest times `above`; processes in equal shares, and loads of
+    others; the scenario's own if none is named.
     """
 
     below: Positive
     above: Positive
     arrivals: Annotated[tuple[Arrivals, ...], Field(min_length=1)]
+    others: tuple[OthersConfig, ...] = ()
 
 
 class NextEnConfig(Part):
@@ -53,6 +63,7 @@ class NextSnConfig(Part):
     """The SN: what an update is worth."""
 
     semantic: bool  # False, for comparison: a status carries all four numbers of R12
+    single: bool = False  # a status is one number, as crowds have it
     near: Share  # of its price, from which on an update is nearly worth it
     horizon: Positive  # for how long an update makes a difference, in longest deadlines
     look: Span  # how often SNs look in training, on average, likewise
@@ -102,6 +113,7 @@ class NextConfig(Part):
     schedule: ScheduleConfig
     en: NextEnConfig
     sn: NextSnConfig
+    crowd: CrowdConfig | None = None  # given, what is trained is one controller for all sites
 
 
 CONFIGS = Documents("training", NextConfig, "cosmo.learn.next", "next", "en.batch=512")

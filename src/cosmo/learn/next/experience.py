@@ -21,7 +21,8 @@ from cosmo.node import (
 from cosmo.policy.next.en import NextDispatcher
 from cosmo.policy.next.rules import NextRules
 from cosmo.policy.next.seats import Seats
-from cosmo.policy.next.sn import News, told_of
+from cosmo.policy.next.sn import News
+from cosmo.policy.next.told import Told
 from cosmo.policy.next.values import NEVER
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -119,7 +120,7 @@ class _Exploring(Method):
     ) -> None:
         self._act, self._rules, self._chances = act, rules, chances
         self._draws, self._looks = draws, looks
-        self.carries = len(rules.carried)
+        self.carries = rules.dimensions
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """The ENs."""
@@ -170,7 +171,7 @@ class _ExperimentingSn(Updater):
     def __init__(
         self, site: Site, rules: NextRules, chances: Chances, looks: NDArray[np.float32]
     ) -> None:
-        self._news, self._rules = News(site, rules), rules
+        self._news, self._told = News(site, rules), Told(site, rules)
         self._chances, self._looks = chances, looks
         self._looked = np.zeros(site.worlds, np.int64)
         self.rows: list[Arrays] = []
@@ -192,7 +193,7 @@ class _ExperimentingSn(Updater):
         return send, self._chances.look_ms * (0.5 + draws[:, 1].astype(np.float64))
 
     def encode(self, states: SnStates) -> NDArray[np.float64]:
-        return told_of(states, self._rules)
+        return self._told.encode(states)
 
 
 def seats_of(runs: int, worlds: int) -> Seats:

@@ -215,7 +215,7 @@ class NextTrainer:
 
     def _curves(self, played: Experience) -> list[Curve]:
         found: list[Curve] = []
-        dimensions = len(self._rules.carried)
+        dimensions = self._rules.dimensions
         for run in range(len(self.runs)):
             worlds = np.flatnonzero(self._seats.run == run)
             metrics = [

@@ -35,6 +35,9 @@ TABLE = np.array(
 )
 
 
+HORIZON_MS = 125.0  # as it was fitted with the table
+
+
 class AdaptivePricesDispatcher(PricedBooksDispatcher):
     """The choice of `self-tracking`, unless the task is too dear at this load."""
 
@@ -54,13 +57,12 @@ class AdaptivePricesDispatcher(PricedBooksDispatcher):
         dearer_ms = self.outstanding_ms(tasks) - from_ms
         return self._largest * (1.0 - price * dearer_ms)
 
-    def decide(self, tasks: DispatchObservation) -> Actions:
-        """The choice, written into the books; the arrivals are counted."""
-        actions = super().decide(tasks)
+    def write(self, tasks: DispatchObservation, actions: Actions) -> None:
+        """What was decided; the arrivals are counted."""
+        super().write(tasks, actions)
         place = tasks.world, tasks.en
         self._count[place] = self._counted(tasks)
         self._last_ms[place] = tasks.generated_ms
-        return actions
 
     def load(self, tasks: DispatchObservation) -> Floats:
         """[row] share of the capacity that arrivals ask for, with this task among them."""

@@ -50,10 +50,15 @@ class SelfTrackingDispatcher(Dispatcher):
 
     def decide(self, tasks: DispatchObservation) -> Actions:
         """The choice, written down."""
-        actions, site = self.would_decide(tasks), self._site
-        sent = np.flatnonzero((actions > 0) & (actions < tasks.reject))
+        actions = self.would_decide(tasks)
+        self.write(tasks, actions)
+        return actions
+
+    def write(self, tasks: DispatchObservation, actions: Actions) -> None:
+        """What was decided, whoever did."""
+        site, sent = self._site, np.flatnonzero((actions > 0) & (actions < tasks.reject))
         if len(sent) == 0:  # nothing to write down: one task at a time, that is often so
-            return actions
+            return
         column = actions[sent] - 1
         place = tasks.world[sent], tasks.en[sent], column
         arrival = tasks.time_ms[sent] + site.upload_ms(tasks)[sent, column]
@@ -63,4 +68,3 @@ class SelfTrackingDispatcher(Dispatcher):
         entry = self._finish[place].argmin(axis=1)
         self._finish[(*place, entry)] = finish
         self._reserved[(*place, entry)] = site.reservation(tasks.input_bytes[sent])
-        return actions

@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 
 from cosmo.node import Dispatcher, Method, Site, Updater
 from cosmo.policy.described import Fields, Shapes, size
+from cosmo.policy.next.crowd.en import CrowdDispatcher
+from cosmo.policy.next.crowd.numbers import Numbers
+from cosmo.policy.next.crowd.sn import CrowdUpdater
+from cosmo.policy.next.crowd.trained import Crowd, crowd_from
 from cosmo.policy.next.en import NextDispatcher
+from cosmo.policy.next.pair import PairDispatcher
 from cosmo.policy.next.rules import NextRules, rules_from
 from cosmo.policy.next.seats import Seats
 from cosmo.policy.next.sn import NEWS, NextUpdater
@@ -24,6 +29,7 @@ class NextAgents:
     en: Layers
     sn: Layers
     rules: NextRules
+    crowd: Crowd | None = None  # of a controller for all sites
     runs: tuple[int, ...] | None = None  # of each world; None: run k acts in world k
 
     any_topology = True  # weights are shared by all nodes of a kind
@@ -31,7 +37,7 @@ class NextAgents:
     @property
     def dimensions(self) -> int:
         """How many numbers a status carries."""
-        return len(self.rules.carried)
+        return self.rules.dimensions
 
     def of(self, runs: Sequence[int]) -> "NextAgents":
         """These runs' agents, one for each world of a batch."""
@@ -51,7 +57,15 @@ class NextAgents:
         hidden, joint = size(self.en, "local.b"), size(self.en, "joint.b")
         chance = size(self.en, "chance1.b")
         en = value_shapes(hidden, joint) | chance_shapes(chance)
-        return {"en": en, "sn": {"worth": (NEWS,), "doubt": (NEWS, NEWS)}}
+        sn: dict[str, tuple[int, ...]] = {"worth": (NEWS,), "doubt": (NEWS, NEWS)}
+        found: dict[str, dict[str, tuple[int, ...]]] = {"en": en, "sn": sn}
+        if self.crowd is not None:
+            found["crowd"] = dict.fromkeys(Numbers._fields, ())
+        return found
+
+    def alone(self, site: Site) -> bool:
+        """Whether the networks act there: one EN with one SN, unless there is nothing else."""
+        return self.crowd is None or len(site.en) == len(site.sn) == 1
 
     def seats(self, worlds: int) -> Seats:
         """Who acts where."""
@@ -69,14 +83,31 @@ class LearnedNext(Method):
     def dispatcher(self, site: Site) -> Dispatcher:
         """The ENs."""
         agents = self.agents
-        return NextDispatcher(site, agents.en, agents.seats(site.worlds), agents.rules)
+        if agents.crowd is not None and not agents.alone(site):
+            return CrowdDispatcher(site, agents.crowd.numbers)
+        networks = NextDispatcher(site, agents.en, agents.seats(site.worlds), agents.rules)
+        return networks if agents.crowd is None else PairDispatcher(site, networks)
 
     def updater(self, site: Site) -> Updater:
         """The SNs."""
         agents = self.agents
+        if agents.crowd is not None and not agents.alone(site):
+            return CrowdUpdater(site, agents.crowd.numbers)
         return NextUpdater(site, agents.sn, agents.seats(site.worlds), agents.rules)
+
+    def notice(self, site: Site) -> str:
+        """What about a site the crowd has not been trained for."""
+        agents = self.agents
+        if agents.crowd is None or agents.alone(site):
+            return ""
+        return agents.crowd.trained.beyond(site)
 
 
 def next_agents(layers: Mapping[str, Layers], training: Fields) -> NextAgents:
     """From arrays by part and layer, and the configuration of training."""
-    return NextAgents(layers.get("en", {}), layers.get("sn", {}), rules_from(training))
+    rules, crowd = rules_from(training), None
+    if training.has("crowd"):
+        if not rules.single:
+            raise ValueError("training.sn.single = false: must be true where a crowd is trained")
+        crowd = crowd_from(layers.get("crowd", {}), training.group("crowd"))
+    return NextAgents(layers.get("en", {}), layers.get("sn", {}), rules, crowd)

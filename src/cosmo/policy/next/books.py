@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import IDLE, REFUSED, STORAGE, WORK, DispatchObservation, Feedback, Site
+from cosmo.node import REFUSED, STORAGE, DispatchObservation, Feedback, Site
 from cosmo.node.units import BYTES_PER_MS
 from cosmo.policy.next.load import Load
 from cosmo.policy.next.rules import NextRules
+from cosmo.policy.next.told import Told
 from cosmo.policy.queue import append, first_slots
 
 Floats = NDArray[np.float64]
@@ -52,7 +53,7 @@ class Books:
     """Of every EN in a batch of worlds."""
 
     def __init__(self, site: Site, rules: NextRules) -> None:
-        self._rules, self._site = rules, site
+        self._rules, self._site, self._told = rules, site, Told(site, rules)
         unit, spans = site.tasks.deadline_ms[1], rules.spans
         self._exact_ms, self._surprise_ms = spans.exact * unit, spans.surprise * unit
         self._oldest_ms = spans.oldest * unit
@@ -90,6 +91,8 @@ class Books:
         )
         self._others_ms[:] = _LONG_AGO
         self._status_ms = np.full(pairs, -np.inf)
+        # Whether anything has ever told of others: a task that was late, overdue or refused.
+        self.shared = np.zeros(pairs, np.bool_)
 
     def observe(self, feedback: Feedback) -> None:
         """Results that have come back, and notices of refusal."""
@@ -111,13 +114,14 @@ class Books:
             entry = tuple(index[back] for index in at)
             *_, en, column, _ = entry
             finished = told.time_ms[known][back] - self._site.links.result_ms[en, column]
-            arrival = self._arrival[entry]
-            self._move(entry[:3], finished - self._finish[entry], arrival, arrival)
+            arrival, late = self._arrival[entry], finished - self._finish[entry]
+            self.shared[entry[:3]] |= np.abs(late) > self._exact_ms
+            self._move(entry[:3], late, arrival, arrival)
 
     def _take_refusals(self, entry: tuple[Ints, ...]) -> None:
         """These tasks found no room when they arrived: others took what the EN's own did not."""
         there, sn = entry[:3], self._reach[entry[1], entry[2]]
-        arrival = self._arrival[entry]
+        arrival, self.shared[there] = self._arrival[entry], True
         service = self._cycles[entry] / self._site.sn.cycles_per_ms[sn]
         own = (self._open[there] & (self._arrival[there] <= arrival[:, None])).sum(axis=1)
         self._others[there] = self.sn_places[entry[1], entry[2]] - own
@@ -254,6 +258,7 @@ class Books:
         if len(row) == 0:
             return False
         there, moved = (tasks.world[row], tasks.en[row], column), late[row, column]
+        self.shared[there] = True
         self._free[there] += moved[:, None]
         self._finish[there] += np.where(self._open[there], moved[:, None], 0.0)
         self._note(there, moved, tasks.time_ms[row])
@@ -261,19 +266,22 @@ class Books:
 
     def _take_status(self, tasks: DispatchObservation) -> None:
         place = _rows_of(tasks)
-        row, column = np.nonzero(tasks.status_ms > self._status_ms[place])  # never where it is NaN
+        fresh = tasks.status_ms > self._status_ms[place]  # never where it is NaN
+        if self._rules.single:  # where an SN serves nobody else, one number could only blur books
+            fresh &= self.shared[place]
+        row, column = np.nonzero(fresh)
         if len(row) == 0:
             return
-        nodes, carried = self._site.sn, self._rules.carried
+        nodes = self._site.sn
         there, sn = (tasks.world[row], tasks.en[row], column), tasks.sn[row, column]
         source = tasks.status_ms[row, column]
         self._status_ms[there] = source
-        told = dict(zip(carried, tasks.status[row, column].T, strict=True))
-        held = np.round((nodes.storage_bytes[sn] - told[STORAGE]) / self._largest)
+        work, free = self._told.read(sn, tasks.status[row, column])
+        held = np.round((nodes.storage_bytes[sn] - free) / self._largest)
         slots = nodes.slots[sn]
         # The room that is taken tells how many tasks there are, so how many slots are busy.
-        busy = np.clip(slots - told[IDLE] if IDLE in told else held, 1, slots)
-        left = told[WORK] / (busy * nodes.cycles_per_ms[sn])
+        busy = self._told.busy(sn, tasks.status[row, column], held)
+        left = work / (busy * nodes.cycles_per_ms[sn])
         # Idle slots are free, the others share the work.
         number = np.arange(self._free.shape[-1])
         expected = self._free[there].copy()

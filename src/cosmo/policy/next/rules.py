@@ -41,12 +41,18 @@ class NextRules:
     books: bool  # ENs keep books of what they have sent; else only statuses tell
     evidence: bool  # ENs learn of others from results and statuses
     semantic: bool  # a status is work and room; False: all four numbers of R12
+    single: bool  # a status is one number, as those of crowds are
     spans: Spans
 
     @property
     def carried(self) -> tuple[int, ...]:
-        """The fields of an SN's state that a status carries, in order."""
+        """The fields of an SN's state that a status carries, in order, unless it is one number."""
         return _SEMANTIC if self.semantic else _RAW
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a status carries."""
+        return 1 if self.single else len(self.carried)
 
 
 def rules_from(training: Fields) -> NextRules:
@@ -61,6 +67,7 @@ def rules_from(training: Fields) -> NextRules:
         books=en.truth("books"),
         evidence=en.truth("evidence"),
         semantic=sn.truth("semantic"),
+        single=sn.has("single") and sn.truth("single"),
         spans=_spans(training.group("spans")),
     )
 

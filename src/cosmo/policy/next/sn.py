@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cosmo.node import STORAGE, WORK, Site, SnStates, UpdateObservation, Updater
 from cosmo.policy.next.rules import NextRules
 from cosmo.policy.next.seats import Seats
+from cosmo.policy.next.told import Told
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ class News:
         unit = site.tasks.deadline_ms[1]
         self._work_ms, self._age_ms = rules.spans.wait * unit, site.scales.age_ms
         self._rate, self._storage = site.sn.full_rate, site.sn.storage_bytes
-        self._work, self._room = rules.carried.index(WORK), rules.carried.index(STORAGE)
+        self._told = Told(site, rules)
 
     def of(self, observed: UpdateObservation) -> Floats:
         """[row, NEWS]; with several ENs, what is news to them on average."""
@@ -36,10 +37,11 @@ class News:
         work = observed.sn_state[:, WORK] / rate
         age, heard, reached = observed.age_ms, observed.heard, observed.reached
         # Without news an EN expects that the work it was told of has been done since.
-        told = observed.acknowledged[:, :, self._work] / rate[:, None]
+        told_work, told_free = self._told.read(observed.sn[:, None], observed.acknowledged)
+        told = told_work / rate[:, None]
         ahead = work - _mean(np.maximum(told - age, 0.0), reached)
         taken = 1.0 - observed.sn_state[:, STORAGE] / storage
-        told_room = observed.acknowledged[:, :, self._room] / storage[:, None]
+        told_room = told_free / storage[:, None]
         told_taken = 1.0 - _mean(np.where(heard, told_room, 1.0), reached)
         mean_age = np.minimum(_mean(age, reached) / self._age_ms, _MOST)
         found = np.empty((len(observed), NEWS))
@@ -61,11 +63,6 @@ def _mean(values: Floats, reached: NDArray[np.bool_]) -> Floats:
     return found
 
 
-def told_of(states: SnStates, rules: NextRules) -> Floats:
-    """[row, d] what a status of these states says: (work in cycles, free bytes), or all of R12."""
-    return states.state[:, rules.carried]
-
-
 class NextUpdater(Updater):
     """Weighs its news."""
 
@@ -78,9 +75,9 @@ class NextUpdater(Updater):
     ) -> None:
         unit = site.tasks.deadline_ms[1]
         self._look_ms, self._rest_ms = rules.spans.look * unit, rules.spans.rest * unit
-        self._news, self._rules = News(site, rules), rules
+        self._news, self._told, self._rules = News(site, rules), Told(site, rules), rules
         # Of an update, in successful tasks.
-        self._price = site.prices.per_number * len(rules.carried) / site.prices.success
+        self._price = site.prices.per_number * rules.dimensions / site.prices.success
         self._worth, self._doubt = layers["worth"], layers["doubt"]
         self._seats = seats
 
@@ -99,5 +96,5 @@ class NextUpdater(Updater):
         return worth > self._price, np.where(near, self._look_ms, self._rest_ms)
 
     def encode(self, states: SnStates) -> Floats:
-        """[row, d] as `told_of` says."""
-        return told_of(states, self._rules)
+        """[row, d] as `Told` says."""
+        return self._told.encode(states)

@@ -1,0 +1,1 @@
+"""How the numbers of a crowd are fitted: worlds of all kinds, and evolution strategies."""

@@ -1,0 +1,105 @@
+"""How one controller for all sites is trained."""
+
+import numpy as np
+import pytest
+
+from cosmo import InputError, load, load_controller
+from cosmo.arrays import read_arrays
+from cosmo.learn import session
+from cosmo.learn.next.config import load_next_config
+from cosmo.learn.next.crowd.evolution import Climb, candidates, gradient, numbers_at, shaped
+from cosmo.learn.next.crowd.kinds import some_kind
+from cosmo.learn.next.crowd.trainer import CrowdTrainer
+from cosmo.learn.run import Run
+from cosmo.policy.next.crowd.numbers import LEAST, START
+
+SHORT = (
+    "episodes=2", "worlds=2", "window_ms=600.0", "en.steps=3", "en.batch=16", "en.hidden=4",
+    "en.joint=4", "en.kept_rounds=1", "en.tasks=1", "crowd.generations=2", "crowd.worlds=2",
+    "crowd.pairs=2", "crowd.window_ms=[150.0, 250.0]", "crowd.warmup_ms=50.0",
+    "crowd.kinds.ens=[1, 4]", "crowd.kinds.sns=[1, 4]", "crowd.kinds.named=[]",
+)  # fmt: skip
+CONFIG = load_next_config("universal", SHORT)
+
+
+def test_candidates_are_mirrored_and_keep_to_what_is_allowed():
+    steps = np.zeros((1, len(START)))
+    steps[0, START._fields.index("drain")], steps[0, -1] = 2.0, -100.0
+    up, down = candidates(np.zeros(len(START)), steps, 0.5)
+    assert up.drain == pytest.approx(START.drain * np.e)
+    assert down.drain == pytest.approx(START.drain / np.e)
+    assert up.rest_ms == LEAST.rest_ms
+    assert numbers_at(np.zeros(len(START))) == pytest.approx(START)
+
+
+def test_the_way_up_by_ranks_by_hand():
+    assert shaped(np.array([5.0, -100.0, 5.0, 7.0])).tolist() == [0.0, -0.5, 0.0, 0.5]
+    steps = np.array([[1.0, 0.0], [0.0, 2.0]])
+    way = gradient(steps, np.array([3.0, 1.0, 1.0, 2.0]), 0.5)
+    assert way == pytest.approx([1.0 / 2.0, -0.5 * 2.0 / 2.0])
+
+
+def test_a_climb_finds_the_top_and_delivers_the_mean_of_its_end():
+    random, climb, top = np.random.default_rng(0), Climb(3), np.array([0.5, -0.3, 0.0])
+    for number in range(150):
+        steps = random.standard_normal((8, 3))
+        sides = (climb.centre + sign * 0.1 * step for step in steps for sign in (1.0, -1.0))
+        returns = np.array([-((side - top) ** 2).sum() for side in sides])
+        climb.step(gradient(steps, returns, 0.1), 0.03)
+        if number >= 100:
+            climb.count()
+    assert climb.delivered == pytest.approx(top, abs=0.05)
+
+
+def test_worlds_are_of_all_kinds_and_never_of_one_en_with_one_sn():
+    kinds, random = load_next_config("universal").crowd.kinds, np.random.default_rng(4)
+    drawn = [some_kind(load("paper"), kinds, random) for _ in range(60)]
+    ens, sns = ([getattr(each, kind).count for each in drawn] for kind in ("en", "sn"))
+    assert max(ens) > 15
+    assert max(sns) > 10
+    assert (1, 1) not in zip(ens, sns, strict=True)
+    assert {each.name for each in drawn} == {"drawn", "volatile", "campus", "district"}
+    assert len({each.workload.arrivals for each in drawn}) == 4
+    assert any(each.backhaul.reach != "all" for each in drawn)
+    assert any(each.background.rates[1] > 0 for each in drawn)
+    assert any(each.utility.update_weight > 8 for each in drawn)
+
+
+def test_the_objective_is_success_less_updates_or_net_utility():
+    trainers = [
+        CrowdTrainer(load("paper"), 0, CONFIG.crowd.model_copy(update={"objective": name}), 1)
+        for name in ("success", "utility")
+    ]
+    found = {"success_rate": 0.9, "paid": 0.02, "net_utility_per_task": 48.0, "scale": 96.0}
+    assert [each._earned(found) for each in trainers] == pytest.approx([0.88, 0.5])
+
+
+def _train(folder, until=None):
+    def told(episode, curves):
+        if episode == until and curves:
+            raise InterruptedError
+
+    try:
+        session.train(folder, "cosmo-next", [Run(load("paper"), 3)], CONFIG, True, told=told)
+    except InterruptedError:
+        return
+
+
+def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "_CHECKPOINT_S", 0.0)
+    _train(tmp_path / "whole")
+    _train(tmp_path / "parts", until=1)
+    _train(tmp_path / "parts")
+    one, other = (read_arrays(tmp_path / name / "agents.npz") for name in ("whole", "parts"))
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], name)
+    crowd = load_controller(tmp_path / "whole").agents.crowd
+    assert crowd.numbers != START
+    assert crowd.trained.ens == (1, 4)
+
+
+def test_it_is_one_run():
+    runs = [Run(load("paper"), seed) for seed in (0, 1)]
+    with pytest.raises(InputError, match="is one run: add --seeds 0"):
+        session.learned_method("cosmo-next").fetched("trainer")(runs, CONFIG)

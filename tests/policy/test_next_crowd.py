@@ -1,0 +1,207 @@
+"""`cosmo-next` where several ENs or SNs meet, and the controller that comes with the package."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cosmo import InputError, load, load_controller, method, play
+from cosmo.node import DONE, REFUSED, STORAGE, WORK, Feedback, UpdateObservation
+from cosmo.policy.next.crowd import formulas
+from cosmo.policy.next.crowd.books import Books
+from cosmo.policy.next.crowd.en import CrowdDispatcher
+from cosmo.policy.next.crowd.ground import ground_of, how_many
+from cosmo.policy.next.crowd.numbers import START, at_deadline
+from cosmo.policy.next.crowd.sn import CrowdUpdater
+from cosmo.policy.next.pair import PairDispatcher
+from cosmo.policy.trained import shipped
+from cosmo.workload import episode
+from observations import site, tasks
+
+CAMPUS = load("campus", ["en.count=6", "sn.count=4"])
+SITE = site(CAMPUS)
+FULL_RATE = CAMPUS.sn.slots * CAMPUS.sn.cycles_per_ms
+P = START._replace(
+    keep=2.0, keep_more=0.0, drain=0.9, rivals=0.5, worth=0.06, insist=0.3, usage_ms=60.0,
+    confirm=0.001, look_ms=4.0, rest_ms=8.0,
+)  # fmt: skip
+
+
+def test_formulas_by_hand():
+    assert formulas.squash(0.0) == 0.5
+    assert formulas.squash(np.array([0.75, -0.75])) == pytest.approx([0.8, 0.2])
+    p = SimpleNamespace(drain=1.0, settle_ms=30.0, hold_ms=50.0)
+    assert formulas.later(20.0, 5.0, 0.4, p) == pytest.approx(17.0)  # 0.6 ms a ms is done
+    assert formulas.later(2.0, 50.0, 0.4, p) == 0.0
+    assert formulas.later(2.0, 60.0, 1.5, p) == pytest.approx(12.0)  # grows for 20 of the 60 ms
+    assert formulas.still_full(np.array([0.0, 50.0, np.inf]), p).tolist() == [1.0, 0.5, 0.0]
+    assert formulas.smoothed(0.25, 2.0, 8.0, 100.0) == 0.25  # 2 every 8 is a rate of 1/4
+    assert formulas.number(12.0, 0.0, 220.0) == 12.0
+    assert formulas.number(12.0, 1.0, 220.0) == 232.0
+    assert formulas.number(900.0, 0.0, 220.0) < 220.0  # much work is not the same as no room
+
+
+def test_chance_and_worth_by_hand():
+    p = START._replace(settle_ms=40.0, doubt_ms=5.0, doubt_age=0.1, doubt_rivals=0.2, blame=1.0)
+    doubt = 5.0 + (0.1 + 0.2 * 0.5) * 20.0  # 40 ms old counts for 20
+    chance = formulas.chance(0.75 * doubt, 40.0, 0.5, 0.5, 1.0, p)
+    assert chance == pytest.approx(0.8 * 0.5 / 2.0)
+    p = p._replace(worse=2.0, firm=1.0, worth=0.5, usage_ms=10.0, insist=0.1, confirm=0.02)
+    assert formulas.news(0.2, 0.5, 0.0, 0.0, p) == pytest.approx(0.6)
+    assert formulas.news(0.5, 0.2, 0.0, 1.0, p) == pytest.approx(0.6)
+    assert formulas.worth(0.6, 30.0, 40.0, p) == pytest.approx(0.5 * (6.0 + 3.0) + 0.1)
+
+
+def test_whom_an_en_keeps_to_and_how_many_rivals_it_has():
+    ground = ground_of(SITE, P)
+    assert ground.kept.sum(axis=1).tolist() == [2] * 6
+    assert (ground.rivals[ground.kept] == 2.0).all()  # 12 of 4 SNs, without itself
+    assert (ground.told == ground.kept.T).all()
+    own = CAMPUS.en.slots * CAMPUS.en.cycles_per_ms
+    assert ground.capacity == pytest.approx(own + 2 * FULL_RATE / 3)
+    assert ground.price == pytest.approx(4.0 * 0.5 / 96.0)
+    more = P._replace(keep_more=0.75)
+    assert how_many(site(load("volatile")), more) == 7  # 2 + 0.75 · 6, rounded up
+    assert how_many(site(load("district")), more) == 3
+
+
+def test_times_are_in_proportion_to_the_longest_deadline():
+    short = at_deadline(START, 110.0)
+    assert short.hold_ms == START.hold_ms / 2
+    assert short.drain == START.drain
+
+
+def _books(p=P):
+    ground = ground_of(SITE, p)
+    column = int(np.flatnonzero(ground.kept[0])[0])
+    return Books(SITE, ground, p), ground, column
+
+
+def _told(column, number, source, now=100.0, **fields):
+    status, status_ms = np.zeros((1, 4, 1)), np.full((1, 4), np.nan)
+    status[0, column, 0], status_ms[0, column] = number, source
+    return tasks(CAMPUS, carries=1, status=status, status_ms=status_ms, time_ms=now, **fields)
+
+
+def _sent(books, column, now, arrival, number, cycles=10.0 * FULL_RATE):
+    row = tasks(CAMPUS, carries=1, time_ms=now, task=number, cycles=cycles)
+    books.send(row, np.array([0]), np.array([column]), np.array([arrival]), np.array([0.0]))
+
+
+def test_own_sends_come_on_top_of_a_status_when_they_arrive():
+    books, _, column = _books(P._replace(drain=1.0, rivals=0.0))
+    cell = 0, 0, column
+    _sent(books, column, 80.0, 85.0, 0)  # before the status was made, which has seen it
+    _sent(books, column, 92.0, 96.0, 1)
+    books.take_status(_told(column, 8.0, 90.0))
+    assert books.source[cell] == 90.0
+    assert books.work_at[cell] == 96.0
+    assert books.work[cell] == pytest.approx(8.0 - 6.0 + 10.0)
+    books.take_status(_told(column, 220.0 + 3.0, 95.0))  # full
+    assert books.full_at[cell] == 95.0
+    assert books.work[cell] == pytest.approx(3.0 - 1.0 + 10.0)
+    books.take_status(_told(column, 50.0, 60.0))  # older than what is known
+    assert books.source[cell] == 95.0
+
+
+def _back(column, task, now, fate=DONE, in_time=True):
+    one = np.zeros(1, np.int64)
+    action = one + column + 1
+    return Feedback(one, one, one + task, action, one + fate, one == (not in_time), one + now)
+
+
+def test_a_result_tells_how_long_its_task_has_waited():
+    books, ground, column = _books(P._replace(drain=1.0, rivals=0.0))
+    cell = 0, 0, column
+    _sent(books, column, 50.0, 55.0, 7)
+    service = 10.0 * CAMPUS.sn.slots
+    back = SITE.links.result_ms[0, column]
+    books.observe(_back(column, 7, 55.0 + 12.0 + service + back))
+    ease = P.ease * ground.ease_ms[0]
+    assert books.source[cell] == 55.0
+    assert books.work[cell] == pytest.approx(12.0 + ease + 10.0)
+    assert books.blame[cell] == 0.0
+    books.observe(_back(column, 7, 200.0))  # heard of already
+    assert books.source[cell] == 55.0
+    _sent(books, column, 150.0, 155.0, 8)
+    books.observe(_back(column, 8, 300.0, in_time=False))
+    assert books.blame[cell] == 1.0
+
+
+def test_a_refusal_tells_that_it_was_full():
+    books, _, column = _books()
+    _sent(books, column, 50.0, 55.0, 7)
+    books.observe(_back(column, 7, 60.0, REFUSED, in_time=False))
+    assert books.full_at[0, 0, column] == books.source[0, 0, column] == 55.0
+    assert books.work[0, 0, column] == 0.0
+
+
+def test_an_en_goes_where_it_should_be_in_time_or_nowhere():
+    rule = CrowdDispatcher(SITE, P._replace(noise=0.0, home=0.0))
+    first, second = np.flatnonzero(rule.ground.kept[0]).tolist()
+    away = {"local_room": False, "deadline_ms": 100.0, "generated_ms": 997.0}
+    assert rule.decide(_told(first, 60.0, 995.0, 1000.0, **away)).tolist() == [second + 1]
+    assert rule.decide(tasks(CAMPUS, carries=1, status_ms=np.nan)).tolist() == [0]
+    late = {**away, "deadline_ms": 5.0, "status_ms": np.nan}
+    assert rule.decide(tasks(CAMPUS, carries=1, **late)).tolist() == [5]
+
+
+def _seen(work_ms, now=100.0, storage=None):
+    state = np.zeros((1, 6))
+    state[0, WORK] = work_ms * FULL_RATE
+    state[0, STORAGE] = CAMPUS.sn.storage_bytes if storage is None else storage
+    one, none = np.zeros(1, np.int64), np.zeros((1, 6))
+    return UpdateObservation(
+        one, one, np.array([now]), state, np.arange(6)[None], none[:, :, None], none * np.nan,
+        *np.zeros((3, 1)), np.zeros((1, 6, 3)),
+    )  # fmt: skip
+
+
+def test_an_sn_tells_those_who_keep_to_it_what_is_worth_it_and_once():
+    rule = CrowdUpdater(SITE, P)
+    send, again = rule.decide(_seen(0.0))
+    assert not send.any()  # an idle SN is what everybody expects
+    assert again.tolist() == [P.rest_ms]
+    send, again = rule.decide(_seen(70.0, 110.0))
+    assert send.tolist() == [rule.ground.told[0].tolist()]
+    assert again.tolist() == [P.look_ms]
+    assert rule.encode(_seen(70.0).states) == pytest.approx(70.0)
+    assert rule.encode(_seen(70.0, storage=49_999.0).states) == pytest.approx(290.0)
+    assert not rule.decide(_seen(68.0, 112.0))[0].any()
+    dear = CrowdUpdater(site(load("campus", ["utility.update_weight=4000.0"])), P)
+    assert not dear.decide(_seen(70.0, 110.0))[0].any()
+
+
+def test_the_controller_of_the_package_needs_no_checkpoint_and_says_what_it_is():
+    ours = method("cosmo-next")
+    assert ours.carries == 1
+    assert isinstance(ours.dispatcher(SITE), CrowdDispatcher)
+    assert isinstance(ours.dispatcher(site(load("paper"))), PairDispatcher)
+    folder = shipped("cosmo-next")
+    assert load_controller(folder).description["training"]["crowd"]["objective"] == "success"
+    assert sum(each.stat().st_size for each in folder.iterdir()) < 1_000_000
+    card = (folder / "CARD.md").read_text()
+    for what in ("Trained on", "Seeds", "Results", "Where not to use it"):
+        assert what in card
+    with pytest.raises(InputError, match="run = 5: must be one of 0"):
+        method("cosmo-next:run=5")
+
+
+def test_a_site_beyond_the_trained_ones_is_noticed():
+    ours = method("cosmo-next")
+    assert ours.notice(site(load("district"))) == ""
+    assert ours.notice(site(load("paper", ["workload.rate=900"]))) == ""  # learns elsewhere
+    city = ours.notice(site(load("city")))
+    assert "300 ENs (trained: 1 to 30), 60 SNs (trained: 1 to 20)" in city
+    assert "of the capacity" in ours.notice(site(load("district"), rate=300.0))
+    assert method("self-tracking").notice(site(load("city"))) == ""
+
+
+@pytest.mark.parametrize(("name", "alone"), [("paper", True), ("shared-sn", False)])
+def test_prices_decide_until_something_tells_of_others(name, alone):
+    scenario = load(name, ["workload.rate=260", "episode.window_ms=1500", "episode.warmup_ms=0"])
+    episodes = [episode(scenario, 3, 0)]
+    ours, prices = (
+        play(scenario, method(each), episodes)[0] for each in ("cosmo-next", "adaptive-prices")
+    )
+    assert (ours.action == prices.action).all() == alone
