@@ -73,7 +73,7 @@ def trade(metrics: polars.DataFrame) -> str:
     """The same as a table."""
     rows = [
         (
-            f"`{row['line']} = {row['sweep_value']:g}`",
+            f"`{row['line'].replace(', ', '`, ')} = {row['sweep_value']:g}",
             f"{row['success_rate']:.3f}",
             f"{row['update_cost_rate']:.0f}",
             f"{row['net_utility_per_task']:.1f}",
