@@ -13,7 +13,7 @@ import polars
 from numpy.typing import NDArray
 
 from cosmo.study.reported import Claims, reported_gains
-from cosmo.study.statistics import rivals_of, widened_by
+from cosmo.study.statistics import rivals_of, widened_at
 from cosmo.study.tables import markdown
 
 _DRAWS = 2000
@@ -62,6 +62,8 @@ def gains_at_loads(
     `metrics` has a row for every run and episode, of one scenario.
     """
     found = []
+    points = widened_at(metrics).items()
+    widened = {(process, rate): by for (_, process, rate, name), by in points if name == focus}
     names = [focus, *(name for name in opponents if name != focus)]
     for (process, rate), played in _played(metrics, metric).items():
         table = _values(played, names)
@@ -71,8 +73,7 @@ def gains_at_loads(
         means = {name: float(values.mean()) for name, values in others.items()}
         best = max(means, key=lambda name: means[name])
         values = np.stack([own, *others.values()])
-        here = metrics.filter(arrivals=process, rate=rate, method=focus)
-        drawn = _drawn(values, widened_by(here))
+        drawn = _drawn(values, widened.get((process, rate), 1.0))
         value = float(own.mean())
         found.append(Gain(process, rate, value, best, means[best], drawn[0], drawn[1:].max(axis=0)))
     return found

@@ -37,7 +37,7 @@ def summarise(metrics: polars.DataFrame) -> polars.DataFrame:
     runs = metrics.group_by([*POINT, "seed"], maintain_order=True).agg(
         polars.col(name).mean() for name in names
     )
-    widened = _widened_at(metrics)
+    widened = widened_at(metrics)
     rows = []
     for key, group in runs.group_by(POINT, maintain_order=True):
         for name in names:
@@ -52,18 +52,15 @@ def summarise(metrics: polars.DataFrame) -> polars.DataFrame:
     return table.with_columns(*numbers)
 
 
-def _widened_at(metrics: polars.DataFrame) -> dict[tuple[Any, ...], float]:
-    """How much wider intervals are at the points that are of a trace."""
+def widened_at(metrics: polars.DataFrame) -> dict[tuple[Any, ...], float]:
+    """How much wider intervals are at those points (`POINT`) that are of a trace."""
     if "trace_windows" not in metrics.columns:
         return {}
     traces = metrics.filter(polars.col("trace_windows").is_not_null())
-    return {key: widened_by(rows) for key, rows in traces.group_by(POINT)}
-
-
-def widened_by(rows: polars.DataFrame) -> float:
-    """How much wider intervals over these episodes are, of one load: 1 if it is no trace."""
-    windows = rows["trace_windows"][0] if "trace_windows" in rows.columns and len(rows) else None
-    return 1.0 if windows is None else widening(windows, rows.select("seed", "episode").iter_rows())
+    return {
+        key: widening(rows["trace_windows"][0], rows.select("seed", "episode").iter_rows())
+        for key, rows in traces.group_by(POINT)
+    }
 
 
 def with_paper(summary: polars.DataFrame, plan: Plan) -> polars.DataFrame:
@@ -135,11 +132,10 @@ def paired(
     then episodes within them: episodes of a run share its trained policy. On traces it is widened
     as `summarise` says. `low` and `high` are null of fewer than `FEWEST_PAIRS` pairs.
     """
-    pairs = _pairs(metrics, one, other, metric)
-    rows = [
-        (*key, *difference_of(here), len(here))
-        for key, here in pairs.group_by("scenario", "arrivals", "rate", maintain_order=True)
-    ]
+    loads: dict[tuple[str, str, float], list[_Pair]] = {}
+    for *key, seed, episode, lead, windows in _leads(metrics, one, other, metric).iter_rows():
+        loads.setdefault(tuple(key), []).append((seed, episode, lead, windows))
+    rows = [(*key, *_difference(pairs), len(pairs)) for key, pairs in loads.items()]
     schema: dict[str, Any] = {"scenario": polars.String, "arrivals": polars.String}
     schema |= dict.fromkeys(("rate", "difference", "low", "high"), polars.Float64)
     table = polars.DataFrame(rows, schema=schema | {"pairs": polars.Int64}, orient="row")
@@ -154,39 +150,44 @@ def paired_over_loads(
     None if they have no workload in common. Both must be of one scenario; only the episodes that
     exist at every common load are used.
     """
-    pairs = _pairs(metrics, one, other, metric)
+    pairs = _leads(metrics, one, other, metric)
     loads = pairs.select("arrivals", "rate").n_unique() if len(pairs) else 0
     means = (
         pairs.group_by("seed", "episode", maintain_order=True)
-        .agg(polars.col("a", "b", "trace_windows").mean(), polars.len())
+        .agg(polars.col("lead", "trace_windows").mean(), polars.len())
         .filter(polars.col("len") == loads)
+        .drop("len")
     )
-    return difference_of(means) if len(means) else None
+    return _difference(means.rows()) if len(means) else None
 
 
-def _pairs(metrics: polars.DataFrame, one: str, other: str, metric: str) -> polars.DataFrame:
-    """A row a workload that both were played on: `a` of one, `b` of the other, `trace_windows`."""
+# Seed, episode, lead, and the length of the trace in windows if there is one.
+_Pair = tuple[int, int, float, float | None]
+
+
+def _leads(metrics: polars.DataFrame, one: str, other: str, metric: str) -> polars.DataFrame:
+    """A row a workload that both were played on, with the `lead` of one and `trace_windows`."""
     keys = ["scenario", "arrivals", "rate", "seed", "episode"]
     known = "trace_windows" in metrics.columns
     windows = polars.col("trace_windows") if known else polars.lit(None, polars.Float64)
     mine = metrics.filter(method=one).select(*keys, windows.alias("trace_windows"), a=metric)
     theirs = metrics.filter(method=other).select(*keys, b=metric)
-    return mine.join(theirs, on=keys, maintain_order="left").drop_nulls(["a", "b"])
+    both = mine.join(theirs, on=keys, maintain_order="left").drop_nulls(["a", "b"])
+    return both.select(*keys, lead=polars.col("a") - polars.col("b"), trace_windows="trace_windows")
 
 
-def difference_of(pairs: polars.DataFrame) -> Difference:
-    """Of a table of pairs of one load: `seed`, `episode`, `a`, `b`, `trace_windows` if it has one.
-
-    A row is an episode. A mean over several loads is not of a trace, which has but one.
-    """
+def _difference(pairs: Sequence[_Pair]) -> Difference:
+    """Of the pairs of one load, or of their means over loads."""
     runs: dict[int, list[float]] = {}
-    leads = pairs.select("seed", polars.col("a") - polars.col("b"))
-    for seed, lead in leads.iter_rows():
+    for seed, _, lead, _ in pairs:
         runs.setdefault(seed, []).append(lead)
     mean, low, high = _difference_of(tuple(tuple(run) for run in runs.values()))
     if len(pairs) < FEWEST_PAIRS:
         return Difference(mean, math.nan, math.nan)
-    widened = widened_by(pairs)
+    windows = pairs[0][3]
+    if windows is None:
+        return Difference(mean, low, high)
+    widened = widening(windows, [(seed, episode) for seed, episode, _, _ in pairs])
     return Difference(mean, mean + widened * (low - mean), mean + widened * (high - mean))
 
 
