@@ -131,7 +131,8 @@ def _function_at(tree: ast.Module, line: int) -> str:
             if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 nodes.append((child, inside))
                 continue
-            if child.lineno <= line <= (child.end_lineno or child.lineno):
+            # Defaults of arguments are worked out where the function is made.
+            if child.body[0].lineno <= line <= (child.end_lineno or child.lineno):
                 name = f"{inside}{child.name}"
                 if isinstance(child, ast.ClassDef):
                     nodes.append((child, f"{name}."))

@@ -15,7 +15,7 @@ from knowledge import ROOT, Knowledge
 from warm import Warm
 
 # Tests as plain Python first, so many seconds of them: most mutants are caught by the first.
-_PLAIN_S = (1.5, 10.0)
+_PLAIN_S = (1.5, 8.0)
 _MOST_COMPILED = 16  # tests
 _LIMIT_S = 40.0  # of one test, as plain Python
 _STAGE_LIMIT_S = {"plain": 300.0, "compiled": 1200.0}  # on a busy machine, too

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from cosmo import InputError, load, method
+from cosmo.control import BASELINES, METHODS
 from cosmo.policy.controller import Controller, TrainedRun
+from cosmo.policy.learned_methods import LEARNED
 
 # By their full names: the package shows the functions of the same names.
 evaluation = import_module("cosmo.control.evaluate")
@@ -93,3 +95,8 @@ def test_one_episode_of_run_0_is_simulated_where_nothing_is_said(monkeypatch):
     _played(monkeypatch, simulation)
     [found] = simulation.simulate(SCENARIO, "all-local").outcomes
     assert found == simulation.episode(SCENARIO, 0, 0).tasks.time_ms.tolist()
+
+
+def test_baselines_are_what_can_be_played_without_training():
+    assert {"all-local", "aov-gap", "power-of-d", "full-information"} <= set(BASELINES)
+    assert set(METHODS) - set(BASELINES) == {*LEARNED}

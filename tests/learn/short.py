@@ -9,7 +9,6 @@ from cosmo.learn.run import Run
 from cosmo.learn.trainer import Trainer
 from cosmo.workload import episode
 
-WORLD = ["episode.window_ms=1500", "episode.warmup_ms=0"]
 TRAINING = ["validate_every=1", "encoder.collection_episodes=3", "encoder.epochs=5"]
 
 
@@ -17,8 +16,9 @@ def short_config(episodes=3, *settings):
     return load_config("paper", [*TRAINING, f"episodes={episodes}", *settings])
 
 
-def short_runs(*seeds, rate=300):
-    scenario = load("paper", [*WORLD, f"workload.rate={rate}"])
+def short_runs(*seeds, rate=300, window_ms=1500):
+    ways = [f"episode.window_ms={window_ms}", "episode.warmup_ms=0", f"workload.rate={rate}"]
+    scenario = load("paper", ways)
     return [Run(scenario, seed) for seed in seeds]
 
 

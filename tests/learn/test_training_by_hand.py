@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from cosmo import load
-from cosmo.learn import turn
+from cosmo.learn import encoder, turn
+from cosmo.learn.config import load_config
 from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
 from cosmo.learn.next.experience import Chances, Experience, MakeDispatcher, seats_of
 from cosmo.learn.next.returns import earned_by
+from cosmo.policy import networks
 from cosmo.policy.described import Fields
 from cosmo.policy.next import values
-from cosmo.policy.next.rules import rules_from
+from cosmo.policy.next.rules import Measures, rules_from
 from cosmo.workload import episode
 
 
@@ -65,6 +67,10 @@ def test_what_has_passed_of_a_deadline_and_what_is_left_are_the_deadline():
     np.testing.assert_allclose(rows["elapsed"], rows["time"] - born)
     assert (rows["elapsed"] > 0).all()  # the access channel takes its time
     np.testing.assert_allclose(rows["task/slack"] + rows["elapsed"], deadline, rtol=1e-5)
+    # Who explores takes any action, with a draw for each.
+    explores = rows["explores"].astype(bool)
+    assert 0.15 < explores.mean() < 0.45
+    assert set(rows["action"][explores].tolist()) == {0, 1, 2}
 
 
 class _Scales:
@@ -90,3 +96,128 @@ def test_exploration_falls_to_its_end_and_stays_there():
     for steps in (100, 150, 10_000):
         assert decided(steps, 0.11) == (3, steps + 1)
         assert decided(steps, 0.09) == (7, steps + 1)
+
+
+def test_the_encoder_s_first_step_goes_down_the_loss_of_its_predictions():
+    """Adam's first step is the rate of learning, in every parameter, against its gradient."""
+    sizes = {"hidden": (3, 3), "dimensions": 2, "head_hidden": 3, "epochs": 1, "batch": 5}
+    config = load_config().encoder.model_copy(update={**sizes, "learning_rate": 1e-3})
+    rows = np.random.default_rng(1).normal(size=(5, 9)).astype(np.float32)
+    [moved] = encoder.pretrain(config, [rows], [np.random.default_rng(2)])
+    layout = encoder._whole_layout(config)
+    start = layout.initial(np.random.default_rng(2)).astype(np.float64)
+
+    def loss(flat):
+        p = layout.views(flat)
+        seen = np.concatenate([networks.encode(p, rows[:, :4]), rows[:, 4:5]], axis=1)
+        hidden = np.maximum(seen @ p["head1.w"] + p["head1.b"], 0.0)
+        error = np.abs(hidden @ p["head2.w"] + p["head2.b"] - rows[:, 5:])
+        return np.where(error < 1.0, 0.5 * error**2, error - 0.5).mean()
+
+    steps = 1e-6 * np.eye(len(start))[: len(moved)]
+    slope = np.array([(loss(start + step) - loss(start - step)) / 2e-6 for step in steps])
+    clear = np.abs(slope) > 1e-4
+    assert clear.sum() > 10
+    down = start[: len(moved)] - 1e-3 * np.sign(slope)
+    np.testing.assert_allclose(moved[clear], down[clear], atol=2e-6)
+
+
+def test_every_epoch_of_pretraining_meets_all_rows_but_the_odd_rest():
+    config = load_config().encoder.model_copy(update={"epochs": 3, "batch": 4})
+    plan = encoder._plan(config, 10, np.random.default_rng(0))
+    assert plan.shape == (6, 4)
+    for epoch in plan.reshape(3, 8):
+        assert len(set(epoch)) == 8
+        assert set(epoch) <= set(range(10))
+    few = encoder._plan(config, 3, np.random.default_rng(0))
+    assert [sorted(set(step)) for step in few] == [[0, 1, 2]] * 3
+    assert [encoder._rounded(count) for count in (1, 2, 3, 4, 5, 1024, 1025)] == [
+        1, 2, 4, 4, 8, 1024, 2048,
+    ]  # fmt: skip
+
+
+class _Task:
+    throughput_mbps, throughput_trend_mbps, residual_ms, en = 60.0, -15.0, 4500.0, 1
+    en_state = (1.0, 30.0, 50.0, 90.0)
+    input_bytes, cycles, deadline_ms = 10.0, 20.0, 30.0
+
+
+class _LocalScales:
+    throughput_mbps, residual_ms, task = 100.0, 15_000.0, (40.0, 40.0, 40.0)
+    en_state = np.array([[9.0] * 4, [2.0, 100.0, 200.0, 300.0]])
+
+
+def test_what_an_en_sees_of_itself_while_it_learns():
+    seen = np.zeros(10)
+    turn._see_local.py_func(_LocalScales, _Task, seen)
+    np.testing.assert_allclose(seen, [0.6, -0.15, 0.3, 0.5, 0.3, 0.25, 0.3, 0.25, 0.5, 0.75])
+
+
+def test_the_value_of_an_action_by_gate_and_route():
+    value = turn._value.py_func
+    scores = np.array([0.25, 1.0, 3.0, 5.0, 4.0])  # reject, accept, three routes
+    assert value(scores, 3, 3, True) == 0.25
+    assert [value(scores, route, 3, True) for route in range(3)] == [-1.0, 1.0, 0.0]
+    assert [value(scores, action, 4, False) for action in range(5)] == scores.tolist()
+
+
+M = Measures(
+    failure=2.0, margin=0.1, haste_per_ms=0.01, least_chance=0.2, slots_ms=10.0, backlog_ms=4.0,
+    wait_ms=20.0, slack_ms=(5.0, 50.0, 100.0), far_ms=40.0, evidence_ms=8.0, oldest_ms=24.0,
+)  # fmt: skip
+
+
+def test_what_a_decision_found_is_a_mean_over_tasks_that_could_have_come():
+    random, rows = np.random.default_rng(5), (1, 4)
+
+    def drawn(*shape, most=1.0):
+        return random.uniform(0.0, most, (*rows, *shape)).astype(np.float32)
+
+    before = {
+        "local": drawn(2, most=30), "local_taken": drawn(most=40), "local_share": drawn(),
+        "local_room": np.ones(rows, np.float32), "remote": drawn(2, 2, most=30),
+        "count": drawn(2, most=3), "backlog": drawn(2, most=9), "evidence": drawn(2, 4),
+        "load": drawn(5),
+    }  # fmt: skip
+    task = {
+        "local_service": drawn(most=30), "slack": 30 + drawn(most=60), "service": drawn(2, most=20),
+        "sending": drawn(2), "transfer": drawn(2), "back": drawn(2),
+    }  # fmt: skip
+    elapsed, action = drawn(most=20), np.array([[0, 1, 2, 3]])
+    shapes = values.value_shapes(3, 2) | values.chance_shapes(2)
+    p = {
+        name: random.normal(0, 0.5, (1, *shape)).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    places, weights = np.array([6.0, 6.0]), random.normal(size=(1, 1, 15)).astype(np.float32)
+    given = {f"before/{name}": each for name, each in before.items()}
+    given |= {f"task/{name}": each for name, each in task.items()}
+    given |= {"elapsed": elapsed, "action": action}
+    got = fit.judged(p, given, places, weights, 3, 2, M)
+
+    load = before["load"][0]
+    terms = [np.ones((4, 1)), load, load**2, load[:, :1] * load[:, 1:2]]
+    terms = np.concatenate([*terms, np.maximum(load[:, :3] - 1.0, 0.0)], axis=1)
+    worths = np.zeros(4)
+    for row in range(4):
+        for other in (row, (row - 2) % 4, (row - 4) % 4):
+            instead = {name: each[:, [other]] for name, each in task.items()}
+            instead["slack"] = instead["slack"] + elapsed[:, [other]] - elapsed[:, [row]]
+            here = {name: each[:, [row]] for name, each in before.items()}
+            advantage, fate, rejected = values.weighed(p, here, instead, places, M)
+            _, worth = values.best_route(advantage, fate, M.margin)
+            worths[row] += max(float(worth[0, 0]), 0.0) / 3
+        worths[row] += float(rejected[0, 0])
+    np.testing.assert_allclose(
+        got["found"][0], worths - terms @ weights[0, 0], rtol=1e-3, atol=1e-4
+    )
+
+    evidence = values.evidence_inputs(before["evidence"], places, M, np)
+    own, others = values.states_after(before, task, evidence, places, M, np)
+    taken = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]  # by action: local, an SN, rejected
+    for row, (here, *there) in enumerate(taken):
+        np.testing.assert_allclose(got["local"][0, row], own[0, row, here], rtol=1e-4, atol=1e-5)
+        for sn, used in enumerate(there):
+            np.testing.assert_allclose(
+                got["remote"][0, row, sn], others[0, row, used, sn], rtol=1e-4, atol=1e-5
+            )

@@ -64,6 +64,19 @@ def test_en_loss_is_td_plus_the_four_auxiliary_losses(most):
     assert got == pytest.approx(want, rel=1e-4)
 
 
+def test_of_flat_values_accepting_is_worth_its_best_route():
+    flat = CONFIG.en.model_copy(update={"hierarchical": False})
+    layout = Layout(networks.shapes(10, 5, 2, False, 32, 64))
+    layers, seen = layout.views(layout.initial(np.random.default_rng(0))), _en_batch(1)[:, :15]
+    values, gate, route = en_agent._values(flat, INPUTS, layers, seen)
+    want = networks.flat_values(layers, seen[:, :10], seen[:, 10:])
+    assert want.shape == (32, 3)
+    np.testing.assert_allclose(values, want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(route, want[:, :2], rtol=1e-4, atol=1e-5)
+    accept = want[:, :2].max(axis=1)
+    np.testing.assert_allclose(gate, np.stack([want[:, 2], accept], 1), rtol=1e-4, atol=1e-5)
+
+
 def _sn_batch(seed, count=16):
     random = np.random.default_rng(seed)
     width = sn_agent.EXTRA_COLUMNS + 11 + 32 + 11

@@ -66,7 +66,12 @@ def test_an_age_is_since_the_start_without_a_status():
 
 def test_ens_are_alike_if_all_reach_as_many_sns():
     assert site(load("campus")).links.all_alike
-    assert not site(load("campus", ["backhaul.reach=[[0, 1], [1], [0]]"])).links.all_alike
+    links = site(load("campus", ["backhaul.reach=[[0, 1], [1], [0]]"])).links
+    assert not links.all_alike
+    # Of links that are not there, numbers by which one can divide.
+    away = ~links.exist
+    assert set(links.up_mbps[away]) == set(links.down_mbps[away]) == set(links.hops[away]) == {1}
+    assert set(links.hop_delay_ms[away]) == {0.0}
 
 
 def test_a_real_node_is_world_0_of_run_0():
@@ -74,3 +79,9 @@ def test_a_real_node_is_world_0_of_run_0():
     alone = Site(*(getattr(made, name) for name in tuple(made.__dataclass_fields__)[:-1]))
     assert (alone.streams, alone.worlds, alone.runs) == (((0, 0),), 1, (0,))
     assert replace(made, streams=((3, 0), (4, 1))).runs == (3, 4)
+
+
+def test_books_have_room_for_one_task_at_least():
+    for storage, most in ((480_000, 9), (50_000, 1), (10_000, 1)):
+        made = site(load("paper", [f"sn.storage_bytes={storage}"]))
+        assert made.most_tasks(made.sn).tolist() == [most]

@@ -1,14 +1,20 @@
 """Formulas of policies with numbers that can be checked on paper."""
 
+from dataclasses import fields
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from cosmo import load
+from cosmo.node import DONE, Feedback
+from cosmo.policy.dispatchers.admission import AdmissionDispatcher
 from cosmo.policy.dispatchers.priced import PricedBooksDispatcher
 from cosmo.policy.next import values
 from cosmo.policy.next.load import Load
-from cosmo.policy.next.rules import Measures, Spans
+from cosmo.policy.next.rules import Measures, NextRules, Spans, measures_of
 from cosmo.policy.updaters.aoci_online import AociThreshold
+from cosmo.policy.updaters.aoi_threshold import ROUNDING_MS, AoiThresholdUpdater, threshold_ms
 from observations import site, tasks
 
 M = Measures(
@@ -131,3 +137,46 @@ def test_the_load_by_hand():
     count, total, squares = 1 + fade, 20 + 30 * fade, 400 + 900 * fade
     assert seen[0, 3] == pytest.approx(max(0.5 * (squares * count / total**2 - 1.0), 0.0))
     assert seen[0, 4] == pytest.approx(np.exp(-51.0 / unit))
+
+
+@pytest.mark.parametrize(
+    ("rate", "arrivals", "expected"), [(120, "deterministic", 161.7), (320, "poisson", 70.0)]
+)
+def test_the_age_threshold_is_the_model_s(rate, arrivals, expected):
+    here = site(load("paper", [f"workload.rate={rate}", f"workload.arrivals={arrivals}"]))
+    assert threshold_ms(here, 5.1) == pytest.approx(expected, abs=0.05)
+
+
+def test_an_update_is_due_when_its_age_is_but_for_rounding():
+    updater = AoiThresholdUpdater(site(load("paper")), 5.1)
+    updater.threshold_ms = 10.0 + ROUNDING_MS
+    for age, due in ((9.0, False), (10.0, True), (11.0, True)):
+        send, wait = updater.decide(SimpleNamespace(age_ms=np.array([[age, 0.0]])))
+        assert send.tolist() == [due]
+        assert wait.tolist() == [updater.threshold_ms - (0.0 if due else age)]
+
+
+def test_spans_are_shares_of_the_longest_deadline():
+    spans = Spans(
+        slots=0.5, backlog=0.25, wait=2.0, slack=(0.1, 1.0, 3.0), far=4.0, exact=0, surprise=1,
+        evidence=0.75, oldest=1.5, horizons=(1, 1, 1), variation=1, look=1, rest=1,
+    )  # fmt: skip
+    given = dict.fromkeys((field.name for field in fields(NextRules)), 0.0)
+    given |= {"failure": 2.0, "margin": 0.1, "haste": 5.0, "least_chance": 0.3, "spans": spans}
+    here = site(load("paper", ["workload.deadline.clip_ms=[60, 200]"]))
+    assert measures_of(NextRules(**given), here) == Measures(
+        failure=2.0, margin=0.1, haste_per_ms=0.025, least_chance=0.3, slots_ms=100.0,
+        backlog_ms=50.0, wait_ms=400.0, slack_ms=(20.0, 200.0, 600.0), far_ms=800.0,
+        evidence_ms=150.0, oldest_ms=300.0,
+    )  # fmt: skip
+
+
+def test_a_failure_is_remembered_for_a_window_in_steps_of_a_twentieth():
+    scenario, zero = load("paper"), np.zeros(1, np.int64)
+    dispatcher = AdmissionDispatcher(site(scenario), 0.95, 1.0, 1000.0, 0.8)
+    dispatcher._draws = SimpleNamespace(of=lambda seen: np.zeros(len(seen)))  # rejects if it may
+    late = Feedback(zero, zero, zero, zero, zero + DONE, zero.astype(bool), np.array([49.0]))
+    dispatcher.observe(late)
+    for now, rejected in ((60.0, True), (999.0, True), (1000.0, False)):
+        seen = tasks(scenario, time_ms=now, generated_ms=now - 1.0)
+        assert (dispatcher.decide(seen) == seen.reject).tolist() == [rejected]

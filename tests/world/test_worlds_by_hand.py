@@ -6,7 +6,8 @@ import pytest
 from cosmo import load, method, play
 from cosmo.workload import Tasks, from_tasks
 from cosmo.world import Worlds
-from cosmo.world.records import FP, TP
+from cosmo.world.layout import with_more_messages
+from cosmo.world.records import FP, MESSAGE, NO_TASK, TP
 
 
 def _tasks(times, size=20_000.0):
@@ -114,3 +115,20 @@ def test_of_a_link_that_is_not_there_nothing_is_known():
     nothing = [1.0, 0.0, 0.0]
     assert seen == {1: ([up, nothing], [0.0, np.inf]), 0: ([up, up], [0.0, 0.0])}
     assert told == {0: ([0, 2, -1], [down, down, nothing]), 1: ([0, 1, 2], [down] * 3)}
+
+
+def test_room_for_messages_grows_without_losing_one():
+    worlds = np.zeros(2, [("free_message", np.int64), ("free_messages", np.int64)])
+    messages, carried = np.zeros((2, 0), MESSAGE), np.zeros((2, 0, 4))
+    for more in (3, 3):
+        messages, carried = with_more_messages(worlds, messages, carried, more)
+        worlds["free_messages"] -= more - 1  # all but one are taken
+        for world in range(2):
+            left = set()
+            following = int(worlds["free_message"][world])
+            while following != NO_TASK:
+                left.add(following)
+                following = int(messages["next"][world, following])
+            assert left == set(range(messages.shape[1]))
+    assert worlds["free_messages"].tolist() == [2, 2]
+    assert carried.shape == (2, 6, 4)
