@@ -14,7 +14,7 @@ test: .venv/ready
 # Libraries that bring torch along, in an environment of their own; programs of others (Envoy, k6, buf,
 # Prometheus) in .cache/outsiders, axe-core in .cache/axe-core.
 test-integrations: .venv-integrations/ready
-	.venv-integrations/bin/python -m pytest -p no:cacheprovider -o addopts=-ra integrations
+	.venv-integrations/bin/python -m pytest -p no:cacheprovider -o addopts="-ra -n 2 --dist loadfile" integrations
 
 .venv-integrations/ready: integrations/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-integrations
