@@ -160,6 +160,23 @@ def page(
     return found
 
 
+def parts(universal: Study, left_out: Study) -> str:
+    """Success and update cost of the whole and without each part, where many nodes meet."""
+    whole = universal.metrics.filter(polars.col("sweep").is_null())
+    both = polars.concat([whole, left_out.metrics], how="diagonal_relaxed")
+    scenarios = whole["scenario"].unique(maintain_order=True).to_list()
+    rows = []
+    for name in both["method"].unique(maintain_order=True):
+        cells = []
+        for scenario in scenarios:
+            here = both.filter(scenario=scenario, method=name)
+            success, cost = (here[k].to_numpy().mean() for k in _TRADE[:2])
+            cells.append(f"{success:.3f} at {cost:.0f}")
+        rows.append((f"`{name}`", *cells))
+    header = ("success at units/s", *(f"`{scenario}`" for scenario in scenarios))
+    return tables.markdown(header, rows)
+
+
 def card(universal: Study, pair: Study) -> dict[str, str]:
     """The measured part of the controller's card."""
     played = together(universal, pair).filter(polars.col("sweep").is_null(), method=OWN)

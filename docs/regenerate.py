@@ -61,6 +61,8 @@ STUDIES = {
     "crowd": load_plan("crowd"),
     "universal": load_plan("universal"),
     "universal-pair": load_plan("universal-pair"),
+    "universal-parts": load_plan("universal-parts"),
+    "held-out": load_plan(DOCS / "held-out" / "plan.toml"),
 }
 CALIBRATION, READINGS = "calibration", "readings"
 CARD = "../src/cosmo/policy/controllers/universal/CARD.md"  # of the controller of the package
@@ -260,6 +262,10 @@ def pages(simulated: bool = True) -> Pages:
     crowd, universal, pair = (studies[k] for k in ("crowd", "universal", "universal-pair"))
     if crowd is not None:
         found["many.md"] = crowd_page.page(crowd, universal, pair, past)
+        if universal is not None and (left_out := studies["universal-parts"]) is not None:
+            found["many.md"]["parts"] = crowd_page.parts(universal, left_out)
+        if (unseen := studies["held-out"]) is not None:
+            found["many.md"]["held-out"] = crowd_page.standings(unseen.metrics)
     if universal is not None and pair is not None:
         found[CARD] = crowd_page.card(universal, pair)
     if past is not None and paper is not None:

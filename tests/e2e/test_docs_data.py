@@ -7,8 +7,8 @@ from doc_pages import DOCS, docs_module
 
 from cosmo.control import METHODS
 from cosmo.policy.learned_methods import LEARNED
+from cosmo.scenario import dump, preset_names
 from cosmo.scenario import load as load_scenario
-from cosmo.scenario import preset_names
 from cosmo.study import load_plan, plan_names
 
 PART = re.compile(r"<!-- ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
@@ -52,9 +52,18 @@ def test_tables_name_methods_that_exist():
     plans = [load_plan(name) for name in plan_names()]
     known = {*METHODS, *LEARNED, *(name for plan in plans for name in plan.trainings())}
     worlds = {load_scenario(name).name for name in preset_names()}
+    worlds |= {f"held-out-{seed}" for seed in docs_module("held_out").SEEDS}
     found = set()
     for path in DOCS.glob("*.md"):
         for _, part in PART.findall(path.read_text()):
             found |= {name.partition(":")[0] for name in NAME.findall(part)}
     assert "cosmo" in found
     assert found - worlds <= known
+
+
+def test_topologies_that_no_training_has_seen_are_as_they_were_drawn():
+    held_out = docs_module("held_out")
+    for seed in held_out.SEEDS:
+        text = (held_out.FOLDER / f"{seed}.toml").read_text()
+        assert text == dump(held_out.drawn(seed)), seed
+    assert (held_out.FOLDER / "plan.toml").read_text() == held_out.plan()

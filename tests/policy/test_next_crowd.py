@@ -187,6 +187,15 @@ def test_the_controller_of_the_package_needs_no_checkpoint_and_says_what_it_is()
         method("cosmo-next:run=5")
 
 
+def test_parts_can_be_left_out():
+    ours, silent = (method(name) for name in ("cosmo-next", "cosmo-next:off=updates"))
+    assert silent.dispatcher(SITE).numbers.worth == 0.0
+    assert ours.dispatcher(SITE).numbers.worth > 0.0
+    assert ground_of(SITE, method("cosmo-next:off=keeping").dispatcher(SITE).numbers).kept.all()
+    with pytest.raises(InputError, match="off = 'update': is no part of a crowd, did you mean"):
+        method("cosmo-next:off=update")
+
+
 def test_a_site_beyond_the_trained_ones_is_noticed():
     ours = method("cosmo-next")
     assert ours.notice(site(load("district"))) == ""

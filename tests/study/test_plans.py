@@ -12,7 +12,8 @@ from cosmo.study.work import units_of
 
 def test_presets():
     others = ["ablation", "baselines", "bootstrapped", "crowd", "engines"]
-    others += ["engines-many", "intervals", "next", "paper-quick", "universal", "universal-pair"]
+    others += ["engines-many", "intervals", "next", "paper-quick", "universal", "universal-city"]
+    others += ["universal-pair", "universal-parts"]
     assert plan_names() == ["paper", *others]
     paper = load_plan("paper")
     points = {(arrivals, rate, name) for _, arrivals, rate, name in paper.points()}

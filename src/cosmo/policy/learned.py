@@ -83,6 +83,10 @@ class Agents:
         encoder = None if self.encoder is None else chosen(self.encoder)
         return replace(self, encoder=encoder, en=chosen(self.en), sn=chosen(self.sn))
 
+    def without(self, part: str) -> "Agents":
+        """Has no parts to leave out."""
+        raise InputError(f"off = {part!r}: has no such part")
+
     def at_work(self) -> Method:
         """As a method."""
         return Learned(self)

@@ -42,6 +42,10 @@ class Agents(Protocol):
         """As a method."""
         ...
 
+    def without(self, part: str) -> "Agents":
+        """The same without a part, for comparison; InputError if there is none such."""
+        ...
+
     def shapes(self, sns: int) -> Shapes:
         """What its arrays must be for this many SNs, without the axis of runs.
 

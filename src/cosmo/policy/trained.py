@@ -1,5 +1,6 @@
 """Trained controllers as methods: `cosmo:checkpoint=trained`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from cosmo.errors import InputError
@@ -50,10 +51,15 @@ class Trained(Method):
 
 
 class _WithShipped(Trained):
-    """A method that has a controller in the package."""
+    """A method that has a controller in the package; `off` leaves a part of it out."""
 
-    def __init__(self, checkpoint: Path | None = None, run: int | None = None) -> None:
+    def __init__(
+        self, checkpoint: Path | None = None, run: int | None = None, off: str = ""
+    ) -> None:
         super().__init__(shipped(self.name) if checkpoint is None else checkpoint, run)
+        if off:
+            agents = self.controller.agents.without(off)
+            self.controller = replace(self.controller, agents=agents)
 
 
 def shipped(name: str) -> Path:

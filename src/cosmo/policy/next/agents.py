@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.errors import InputError
 from cosmo.node import Dispatcher, Method, Site, Updater
 from cosmo.policy.described import Fields, Shapes, size
 from cosmo.policy.next.crowd.en import CrowdDispatcher
 from cosmo.policy.next.crowd.numbers import Numbers
+from cosmo.policy.next.crowd.parts import without
 from cosmo.policy.next.crowd.sn import CrowdUpdater
 from cosmo.policy.next.crowd.trained import Crowd, crowd_from
 from cosmo.policy.next.en import NextDispatcher
@@ -62,6 +64,13 @@ class NextAgents:
         if self.crowd is not None:
             found["crowd"] = dict.fromkeys(Numbers._fields, ())
         return found
+
+    def without(self, part: str) -> "NextAgents":
+        """The same without a part of the crowd, for comparison."""
+        if self.crowd is None:
+            raise InputError(f"off = {part!r}: only of a controller for all sites")
+        numbers = without(self.crowd.numbers, part)
+        return replace(self, crowd=replace(self.crowd, numbers=numbers))
 
     def alone(self, site: Site) -> bool:
         """Whether the networks act there: one EN with one SN, unless there is nothing else."""
