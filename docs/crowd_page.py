@@ -118,7 +118,8 @@ def trade_figure(points: polars.DataFrame, path: Path) -> None:
 
 def _success(metrics: polars.DataFrame, name: str) -> polars.DataFrame:
     point = ["arrivals", "rate", "seed"]
-    own = metrics.filter(method=name).group_by(point).agg(polars.col("success_rate").mean())
+    rows = metrics.filter(method=name).sort(*point, "episode")
+    own = rows.group_by(point, maintain_order=True).agg(polars.col("success_rate").mean())
     return own.rename({"success_rate": name})
 
 
@@ -129,7 +130,7 @@ def compared_pairs(metrics: polars.DataFrame, rival: str) -> str:
     both = _success(metrics, OWN).join(_success(metrics, rival), on=["arrivals", "rate", "seed"])
     rows = []
     for process, rate in both.select("arrivals", "rate").unique().sort("arrivals", "rate").rows():
-        here = both.filter(arrivals=process, rate=rate)
+        here = both.filter(arrivals=process, rate=rate).sort("seed")
         found = interval((here[OWN] - here[rival]).to_list())
         rows.append(
             (
@@ -137,7 +138,7 @@ def compared_pairs(metrics: polars.DataFrame, rival: str) -> str:
                 f"{rate:g}",
                 f"{here[OWN].to_numpy().mean():.4f}",
                 f"{here[rival].to_numpy().mean():.4f}",
-                f"{found.mean:+.4f} ± {found.ci95:.4f}",
+                f"{round(found.mean, 4) + 0.0:+.4f} ± {found.ci95:.4f}",
             )
         )
     header = ("arrivals", "tasks/s", f"`{OWN}`", f"`{rival}`", "difference")
