@@ -9,7 +9,7 @@ from small import SHORT
 import cosmo
 from cosmo import Dispatcher, Method, load, method
 from cosmo.study.page import write_episodes, write_page
-from cosmo.study.plan import Compare
+from cosmo.study.plan import Compare, OwnTraining
 from cosmo.study.recorded import recordings
 from cosmo.study.recording import record
 from cosmo.study.statistics import bounds, summarise, with_paper
@@ -44,7 +44,8 @@ def study_page(path):
         ]
     )  # fmt: skip
     learners = Compare(methods=(*methods, "cosmo", "cosmo-next"))
-    plan = compared.study.plan.model_copy(update={"compare": (learners,)})
+    trained = OwnTraining(name="cosmo-next", method="cosmo-next")
+    plan = compared.study.plan.model_copy(update={"compare": (learners,), "train": (trained,)})
     study = replace(compared.study, plan=plan, curves=curves)
     summary = with_paper(summarise(study.metrics), study.plan).with_columns(
         paper=polars.lit(0.5), paper_std=polars.lit(None)

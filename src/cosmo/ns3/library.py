@@ -76,7 +76,10 @@ def ns3_folder() -> Path:
     for folder in (*map(Path, places), _own_copy() / "ns3"):
         if os.path.exists(folder / "include" / "ns3" / "core-module.h"):
             return folder
-    raise InputError(f"engine = 'ns3': ns-3 is not installed; install it with: {INSTALL}")
+    raise InputError(
+        f"engine = 'ns3': ns-3 is not installed; install it with: {INSTALL}"
+        " (or from a clone: pip install '.[ns3]')"
+    )
 
 
 def install() -> Path:
