@@ -62,6 +62,7 @@ STUDIES = {
     "universal": load_plan("universal"),
     "universal-pair": load_plan("universal-pair"),
     "universal-parts": load_plan("universal-parts"),
+    "universal-city": load_plan("universal-city"),
     "held-out": load_plan(DOCS / "held-out" / "plan.toml"),
 }
 CALIBRATION, READINGS = "calibration", "readings"
@@ -264,8 +265,9 @@ def pages(simulated: bool = True) -> Pages:
         found["many.md"] = crowd_page.page(crowd, universal, pair, past)
         if universal is not None and (left_out := studies["universal-parts"]) is not None:
             found["many.md"]["parts"] = crowd_page.parts(universal, left_out)
-        if (unseen := studies["held-out"]) is not None:
-            found["many.md"]["held-out"] = crowd_page.standings(unseen.metrics)
+        for part, name in (("held-out", "held-out"), ("city", "universal-city")):
+            if (more := studies[name]) is not None:
+                found["many.md"][part] = crowd_page.standings(more.metrics)
     if universal is not None and pair is not None:
         found[CARD] = crowd_page.card(universal, pair)
     if past is not None and paper is not None:

@@ -67,7 +67,7 @@ def _cheaper(arguments):
         arguments += ["--episodes", "1", "--seeds", "0"]
     if arguments[:2] == ["study", "run"]:
         crowd = "crowd" in arguments  # too many nodes to train for within a test
-        ours = any(word in arguments for word in ("universal", "universal-pair", "universal-parts"))
+        ours = any(word in arguments for word in ("universal", "universal-pair"))
         methods = OURS if ours else FEW if crowd else LEARNED
         kept = f"compare=[{{methods={json.dumps(methods)}}}]"
         settings = [f"settings={json.dumps(SHORT_WORLD)}", "episodes=1", "rates=[160.0]", kept]
