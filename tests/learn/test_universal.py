@@ -12,6 +12,7 @@ from cosmo.learn.next.crowd.kinds import some_kind
 from cosmo.learn.next.crowd.trainer import CrowdTrainer
 from cosmo.learn.run import Run
 from cosmo.policy.next.crowd.numbers import LEAST, START
+from cosmo.policy.trained import shipped
 
 SHORT = (
     "episodes=2", "worlds=2", "window_ms=600.0", "en.steps=3", "en.batch=16", "en.hidden=4",
@@ -103,3 +104,9 @@ def test_it_is_one_run():
     runs = [Run(load("paper"), seed) for seed in (0, 1)]
     with pytest.raises(InputError, match="is one run: add --seeds 0"):
         session.learned_method("cosmo-next").fetched("trainer")(runs, CONFIG)
+
+
+def test_the_controller_of_the_package_is_of_the_preset():
+    told = load_controller(shipped("cosmo-next")).description
+    assert told["training"] == load_next_config("universal").model_dump(mode="json")
+    assert [run["seed"] for run in told["runs"]] == [0]
