@@ -193,20 +193,20 @@ def test_what_a_decision_found_is_a_mean_over_tasks_that_could_have_come():
     given = {f"before/{name}": each for name, each in before.items()}
     given |= {f"task/{name}": each for name, each in task.items()}
     given |= {"elapsed": elapsed, "action": action}
-    got = fit.judged(p, given, places, weights, 3, 2, M)
+    got = fit.judged(p, given, places, weights, 2, 3, M)
 
     load = before["load"][0]
     terms = [np.ones((4, 1)), load, load**2, load[:, :1] * load[:, 1:2]]
     terms = np.concatenate([*terms, np.maximum(load[:, :3] - 1.0, 0.0)], axis=1)
     worths = np.zeros(4)
     for row in range(4):
-        for other in (row, (row - 2) % 4, (row - 4) % 4):
+        for other in (row, (row - 3) % 4):
             instead = {name: each[:, [other]] for name, each in task.items()}
             instead["slack"] = instead["slack"] + elapsed[:, [other]] - elapsed[:, [row]]
             here = {name: each[:, [row]] for name, each in before.items()}
             advantage, fate, rejected = values.weighed(p, here, instead, places, M)
             _, worth = values.best_route(advantage, fate, M.margin)
-            worths[row] += max(float(worth[0, 0]), 0.0) / 3
+            worths[row] += max(float(worth[0, 0]), 0.0) / 2
         worths[row] += float(rejected[0, 0])
     np.testing.assert_allclose(
         got["found"][0], worths - terms @ weights[0, 0], rtol=1e-3, atol=1e-4
