@@ -28,6 +28,7 @@ import paper_page
 import polars
 import readings
 import saturation
+import thesis
 
 from cosmo.control import BASELINES, method, simulate, simulate_runs
 from cosmo.errors import InputError
@@ -65,7 +66,7 @@ STUDIES = {
     "universal-city": load_plan("universal-city"),
     "held-out": load_plan(DOCS / "held-out" / "plan.toml"),
 }
-CALIBRATION, READINGS = "calibration", "readings"
+CALIBRATION, READINGS, THESIS = "calibration", "readings", "thesis"
 CARD = "../src/cosmo/policy/controllers/universal/CARD.md"  # of the controller of the package
 SHOWN = paper_page.SHOWN
 Pages = dict[str, dict[str, str]]  # the parts of every page
@@ -268,6 +269,7 @@ def pages(simulated: bool = True) -> Pages:
         for part, name in (("held-out", "held-out"), ("city", "universal-city")):
             if (more := studies[name]) is not None:
                 found["many.md"][part] = crowd_page.standings(more.metrics)
+        found["many.md"]["thesis"] = thesis.table(_read_told(THESIS))
     if universal is not None and pair is not None:
         found[CARD] = crowd_page.card(universal, pair)
     if past is not None and paper is not None:
@@ -318,6 +320,7 @@ def images() -> None:
     if crowd is not None and universal is not None:
         points = crowd_page.trade_points(crowd_page.together(crowd, universal))
         crowd_page.trade_figure(points, folder / "crowd-trade.png")
+    thesis.figure(_read_told(THESIS), folder / "thesis.png")
     if past is not None:
         shared = bounds(past.plan).filter(scenario="shared-sn")
         own, path = _rivals(past).filter(scenario="shared-sn"), folder / "shared-sn"
@@ -352,7 +355,7 @@ def main() -> None:
     if "--check" in arguments:
         wrong = differing()
         sys.exit("not what docs/data says: " + "; ".join(wrong) if wrong else 0)
-    chosen = arguments or [*STUDIES, CALIBRATION, READINGS]
+    chosen = arguments or [*STUDIES, CALIBRATION, READINGS, THESIS]
     match chosen:
         case ["--pages"]:
             pass
@@ -385,8 +388,13 @@ def _measure_all(chosen: list[str]) -> None:
                 "thresholds": readings.measured_thresholds(),
             }
             _write_told(READINGS, measured)
+        elif name == THESIS:
+            print(f"{name} …", flush=True)
+            _write_told(THESIS, thesis.measured())
         else:
-            sys.exit(f"{name}: must be one of {', '.join([*STUDIES, CALIBRATION, READINGS])}")
+            sys.exit(
+                f"{name}: must be one of {', '.join([*STUDIES, CALIBRATION, READINGS, THESIS])}"
+            )
 
 
 if __name__ == "__main__":
