@@ -15,6 +15,7 @@ import numpy as np
 
 from cosmo.control import method, simulate_runs
 from cosmo.files import whole_file
+from cosmo.measure.statistics import interval
 from cosmo.scenario import load as load_scenario
 from cosmo.study import tables
 
@@ -41,7 +42,8 @@ def measured() -> list[dict[str, Any]]:
     found = []
     for nodes in NODES:
         for share in SHARES:
-            settings, row = settings_of(nodes, share), {"nodes": nodes, "share": share}
+            settings = settings_of(nodes, share)
+            row: dict[str, Any] = {"nodes": nodes, "share": share}
             for name, more in (("told", []), ("untold", [FORBIDDEN])):
                 world = load_scenario("district", [*settings, *more])
                 runs = simulate_runs(world, method("cosmo-next"), SEEDS, 1)
@@ -54,14 +56,15 @@ def measured() -> list[dict[str, Any]]:
 
 
 def _gain(row: dict[str, Any]) -> tuple[float, float, float]:
-    """Success gained by updates, its 95 % half-width over runs, and successes gained per unit."""
-    from cosmo.measure.statistics import interval
-
+    """Success gained by updates, its 95 % half-width over runs, and successes gained per unit of
+    cost: NaN where the gain cannot be told from none.
+    """
     differences = np.subtract(row["told"], row["untold"])
     found = interval(differences.tolist())
     own_tasks = (1.0 - row["share"]) * RATE * row["nodes"]  # a second
     cost = float(np.mean(row["told_cost"]))
-    return found.mean, found.ci95, found.mean * own_tasks / cost if cost > 0.05 else np.nan
+    clear = abs(found.mean) > found.ci95
+    return found.mean, found.ci95, found.mean * own_tasks / cost if clear else np.nan
 
 
 def table(told: list[dict[str, Any]]) -> str:

@@ -71,6 +71,7 @@ def _cheaper(arguments):
         methods = OURS if ours else FEW if crowd else LEARNED
         kept = f"compare=[{{methods={json.dumps(methods)}}}]"
         settings = [f"settings={json.dumps(SHORT_WORLD)}", "episodes=1", "rates=[160.0]", kept]
+        settings.append('arrivals=["poisson"]')
         settings += [f"training.settings={json.dumps(SHORT_TRAINING)}", "seeds=[0, 1]"]
         arguments += [part for item in settings for part in ("--set", item)]
     return arguments
