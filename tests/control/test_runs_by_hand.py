@@ -3,6 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -89,6 +90,31 @@ def test_simulated_runs_get_theirs_too_and_progress_is_counted_in_episodes(monke
     assert shares == [
         3 * (first // 2) / first / 4, 3 / 4, (3 + (last // 2) / last) / 4, 1.0, 1.0,
     ]  # fmt: skip
+
+
+def test_the_work_of_all_runs_is_checked_together(monkeypatch):
+    for room, play_runs in (
+        (evaluation, lambda: evaluation.evaluate(_controller(4, 7, 9), 2, SCENARIO)),
+        (simulation, lambda: simulation.simulate_runs(SCENARIO, method("never"), [4, 7, 9], 2)),
+    ):
+        _played(monkeypatch, room)
+        checked = MagicMock()
+        monkeypatch.setattr(room, "check_episodes", checked)
+        play_runs()
+        assert {call.args[1] for call in checked.call_args_list} == {6}
+
+
+def test_progress_of_a_single_task(monkeypatch):
+    _played(monkeypatch, simulation)
+    ways = ["episode.window_ms=15", "episode.warmup_ms=0", "workload.rate=100"]
+    one = load("paper", [*ways, "workload.arrivals=deterministic"])
+    shares = []
+    simulation.simulate(one, "all-local", share_done=shares.append)
+    assert shares == [0.0, 1.0, 1.0]
+
+
+def test_intervals_of_what_is_no_trace_are_as_wide_as_they_are():
+    assert simulation.widened_at(SCENARIO, [(0, 0), (0, 1)]) == 1.0
 
 
 def test_one_episode_of_run_0_is_simulated_where_nothing_is_said(monkeypatch):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cosmo import InputError, load
+from cosmo.live import core_en
 from cosmo.live.cell import arrivals_at_ens
 from cosmo.live.estimates import Estimates
 from cosmo.live.limits import Buckets, fault_of
@@ -262,3 +263,9 @@ def test_a_handler_that_cannot_be_imported_is_told_in_one_line(tmp_path, monkeyp
             function_of(target)
         assert str(raised.value) == f"handler.target = {target!r}: {why}"
     assert function_of("math:sqrt") is math.sqrt
+
+
+def test_of_no_link_nothing_is_known():
+    rate, deviation, trend, status_ms, backlog_ms = core_en._NO_LINK
+    assert (rate, deviation, trend, backlog_ms) == (1.0, 0.0, 0.0, math.inf)
+    assert math.isnan(status_ms)

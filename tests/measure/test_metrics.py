@@ -154,6 +154,11 @@ def test_bounds():
     assert mean_bound(campus) == pytest.approx((3 * 36000 + 2 * 108000) / (0.72 * 650000))
 
 
+def test_where_nothing_was_sent_no_bytes_were():
+    found = _outcome(load("paper"), ROWS)
+    assert (found.rides, found.status_bytes, found.status) == (0, 0.0, None)
+
+
 def test_no_bound_exceeds_one_where_all_tasks_are_alike():
     for rate, share in ((10, 1.0), (443.077, 0.5)):
         alike = load("paper", ["workload.cycles=[650000, 650000]", f"workload.rate={rate}"])

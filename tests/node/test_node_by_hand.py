@@ -1,10 +1,12 @@
 """What nodes are made of: codes, columns and ages."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
-from cosmo import Method, UpdateObservation, load
+from cosmo import InputError, Method, UpdateObservation, load
 from cosmo.node import (
     DONE,
     GIVEN_UP,
@@ -20,6 +22,7 @@ from cosmo.node import (
     WORK,
     Site,
 )
+from cosmo.node.guard import checked_actions, checked_update
 from cosmo.node.messages import Task
 from observations import site, tasks
 
@@ -85,3 +88,22 @@ def test_books_have_room_for_one_task_at_least():
     for storage, most in ((480_000, 9), (50_000, 1), (10_000, 1)):
         made = site(load("paper", [f"sn.storage_bytes={storage}"]))
         assert made.most_tasks(made.sn).tolist() == [most]
+
+
+def test_one_wrong_answer_among_right_ones_is_refused():
+    seen = tasks(load("paper"), count=3)
+    assert checked_actions(None, [0, 2, 1], seen).tolist() == [0, 2, 1]
+    for wrong in ([0, 3, 1], [0, -1, 1]):
+        with pytest.raises(InputError, match=f"action = {wrong[1]}: must be from 0 to 2"):
+            checked_actions(None, wrong, seen)
+
+    class Nodes(SimpleNamespace):
+        def __len__(self):
+            return 2
+
+    nodes = Nodes(ens=1, reached=np.array([[True], [True]]))
+    told, wait = checked_update(None, ([True, False], [1.0, 2.0]), nodes)
+    assert (told.tolist(), wait.tolist()) == ([[True], [False]], [1.0, 2.0])
+    for wrong in ([5.0, 0.0], [np.nan, 5.0]):
+        with pytest.raises(InputError, match="intervals must be greater than 0 ms"):
+            checked_update(None, ([True, True], wrong), nodes)

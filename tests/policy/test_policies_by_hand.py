@@ -11,6 +11,7 @@ from cosmo.node import DONE, Feedback
 from cosmo.policy.dispatchers.admission import AdmissionDispatcher
 from cosmo.policy.dispatchers.priced import PricedBooksDispatcher
 from cosmo.policy.next import values
+from cosmo.policy.next.books import Books
 from cosmo.policy.next.load import Load
 from cosmo.policy.next.rules import Measures, NextRules, Spans, measures_of
 from cosmo.policy.updaters.aoci_online import AociThreshold
@@ -180,3 +181,13 @@ def test_a_failure_is_remembered_for_a_window_in_steps_of_a_twentieth():
     for now, rejected in ((60.0, True), (999.0, True), (1000.0, False)):
         seen = tasks(scenario, time_ms=now, generated_ms=now - 1.0)
         assert (dispatcher.decide(seen) == seen.reject).tolist() == [rejected]
+
+
+def test_surprise_fades_and_adds_up():
+    books = object.__new__(Books)
+    books._surprise, books._heard_ms = np.array([4.0, 4.0]), np.array([100.0, 100.0])
+    books._surprise_ms = 20.0
+    books._note((np.array([0, 1]),), np.array([10.0, 0.0]), np.array([140.0, 90.0]))
+    # 40 ms later e⁻² is left of it; what is heard late does not grow.
+    np.testing.assert_allclose(books._surprise, [4.0 * np.exp(-2.0) + 0.5, 4.0])
+    assert books._heard_ms.tolist() == [140.0, 100.0]

@@ -132,3 +132,13 @@ def test_room_for_messages_grows_without_losing_one():
             assert left == set(range(messages.shape[1]))
     assert worlds["free_messages"].tolist() == [2, 2]
     assert carried.shape == (2, 6, 4)
+
+
+def test_the_age_of_a_status_at_decisions_by_hand():
+    # Instant access and links; an update every 50 ms, so that it is as old as its last multiple.
+    ways = ["access.rate_mbps=1e9", "access.overhead_ms=0", "access.contention_ms=0"]
+    ways += ["backhaul.up_mbps=1e6", "backhaul.down_mbps=1e6", "backhaul.hop_delay_ms=0"]
+    scenario = load("paper", [*ways, "episode.window_ms=200", "episode.warmup_ms=0"])
+    episode = from_tasks(scenario, _tasks([10.0, 61.0, 75.0, 199.0]), 0, 0)
+    [found] = play(scenario, method("periodic:interval_ms=50"), [episode])
+    assert found.status.decision_age_ms == pytest.approx((10 + 11 + 25 + 49) / 4, abs=1e-3)
