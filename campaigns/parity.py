@@ -18,6 +18,7 @@ from pathlib import Path
 
 from cosmo import load, method
 from cosmo.live.bed.parity import differences
+from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.registry import METHODS
 from cosmo.policy.trained import TRAINED
 from cosmo.workload import episode
@@ -53,7 +54,7 @@ def main() -> None:
     start, tasks, wrong = time.monotonic(), 0, 0
     with tempfile.TemporaryDirectory(prefix="cosmo-parity-") as name:
         learned = [] if chosen.methods else [trained(each, Path(name)) for each in TRAINED]
-        plain = [each for each in METHODS if each not in TRAINED]
+        plain = [each for each in METHODS if each not in TRAINED or LEARNED[each].shipped]
         for spec in chosen.methods or [*plain, *learned]:
             own, differ, updates, unlike = 0, 0, 0, 0
             for rate in chosen.rates.split(","):

@@ -2,17 +2,13 @@
 `universal` and `universal-pair` (the controller of the package) and `next` (specialists).
 """
 
-from pathlib import Path
-
 import polars
+from drawn import OWN
 
-from cosmo.files import whole_file
 from cosmo.measure import interval
 from cosmo.study import Study, tables
 from cosmo.study.statistics import summarise
-from cosmo.study.style import looks
 
-OWN = "cosmo-next"
 _SHOWN = (("success_rate", 3), ("update_cost_rate", 0), ("net_utility_per_task", 1))
 _TRADE = ("success_rate", "update_cost_rate", "net_utility_per_task")
 
@@ -83,37 +79,6 @@ def trade(metrics: polars.DataFrame) -> str:
         .iter_rows(named=True)
     ]
     return tables.markdown(("`district`", "success", "update cost, units/s", "net utility"), rows)
-
-
-def trade_figure(points: polars.DataFrame, path: Path) -> None:
-    """Success against update cost on `district`."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    with pyplot.rc_context({"font.size": 9, "axes.grid": True, "grid.alpha": 0.25}):
-        figure, panel = pyplot.subplots(figsize=(7.6, 4.6))
-        styles = looks(points["line"].unique(maintain_order=True))
-        for (name,), line in points.group_by("line", maintain_order=True):
-            line = line.sort("update_cost_rate")
-            own = str(name).startswith(OWN)
-            panel.plot(
-                line["update_cost_rate"],
-                line["success_rate"],
-                marker="o" if own else "s",
-                lw=1.8 if own else 1.0,
-                color=styles[str(name)].colour,
-                ls=styles[str(name)].line,
-                label=str(name),
-            )
-        panel.set_xlabel("update cost (units/s)")
-        panel.set_ylabel("success rate")
-        figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-        figure.set_layout_engine("constrained")
-        with whole_file(path) as temporary:
-            figure.savefig(temporary, format="png", dpi=150)
-        pyplot.close(figure)
 
 
 def _success(metrics: polars.DataFrame, name: str) -> polars.DataFrame:

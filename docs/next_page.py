@@ -1,7 +1,6 @@
 """The measured parts of docs/next.md and docs/results/next.md (`cosmo study run next`)."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import polars
@@ -9,11 +8,9 @@ from paper_page import BOTH
 from paper_page import SHOWN as PAPERS_SHOWN
 
 from cosmo.control import METHODS
-from cosmo.files import whole_file
 from cosmo.scenario import load as load_scenario
 from cosmo.study import Study, tables
 from cosmo.study.statistics import paired, summarise
-from cosmo.study.style import looks
 
 SHOWN = PAPERS_SHOWN[:4]  # all but the regret
 OWN = "cosmo-next"
@@ -163,40 +160,6 @@ def trade(points: polars.DataFrame) -> str:
         cells = [f"{success:.3f} at {cost:.1f}" for _, _, success, cost in own.iter_rows()]
         rows.append((f"`{name}`", "; ".join(cells)))
     return tables.markdown(("", "success at update cost (units/s)"), rows)
-
-
-def trade_figure(points: polars.DataFrame, path: Path) -> None:
-    """Success against update cost."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    with pyplot.rc_context({"font.size": 9, "axes.grid": True, "grid.alpha": 0.25}):
-        figure, panel = pyplot.subplots(figsize=(7.6, 5.0))
-        styles = looks(points["line"].unique(maintain_order=True))
-        for (name,), own in points.group_by("line", maintain_order=True):
-            own = own.sort("update_cost_rate")
-            learned = str(name).startswith(OWN)
-            panel.plot(
-                own["update_cost_rate"],
-                own["success_rate"],
-                marker="o" if learned else "s",
-                lw=1.8 if learned else 1.0,
-                ms=5 if learned else 4,
-                color=styles[str(name)].colour,
-                ls=styles[str(name)].line,
-                label=str(name),
-            )
-        panel.set_xscale("symlog", linthresh=1.0)
-        panel.set_xlim(left=0)
-        panel.set_xlabel("update cost (units/s)")
-        panel.set_ylabel("success rate")
-        figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
-        figure.set_layout_engine("constrained")
-        with whole_file(path) as temporary:
-            figure.savefig(temporary, format="png", dpi=150)
-        pyplot.close(figure)
 
 
 _ON_THEIR_OWN = ("paper", "shared-sn")  # long tables, on a page that has nothing else

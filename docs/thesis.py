@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from drawn import picture
 
 from cosmo.control import method, simulate_runs
-from cosmo.files import whole_file
 from cosmo.measure.statistics import interval
 from cosmo.scenario import load as load_scenario
 from cosmo.study import tables
@@ -92,18 +92,12 @@ def table(told: list[dict[str, Any]]) -> str:
 
 def figure(told: list[dict[str, Any]], path: Path) -> None:
     """Success gained, and tasks gained per unit of cost, over nodes and others."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     gains = {(row["nodes"], row["share"]): _gain(row) for row in told}
     panels = (
         ("success gained by updates (points)", 0, 100.0, "{:.1f}"),
         ("successful tasks gained per unit of update cost", 2, 1.0, "{:.2f}"),
     )
-    with pyplot.rc_context({"font.size": 9}):
-        whole, axes = pyplot.subplots(1, 2, figsize=(9.2, 3.8))
+    with picture(path, (9.2, 3.8), panels=2) as (_, axes):
         for axis, (title, which, scale, text) in zip(axes, panels, strict=True):
             values = np.array([[scale * gains[n, s][which] for n in NODES] for s in SHARES])
             axis.imshow(np.nan_to_num(values), cmap="viridis", origin="lower", aspect="auto")
@@ -116,7 +110,3 @@ def figure(told: list[dict[str, Any]], path: Path) -> None:
             axis.set_xlabel("ENs × SNs")
             axis.set_ylabel("load of others, in bursts")
             axis.set_title(title, fontsize=9)
-        whole.set_layout_engine("constrained")
-        with whole_file(path) as temporary:
-            whole.savefig(temporary, format="png", dpi=150)
-        pyplot.close(whole)

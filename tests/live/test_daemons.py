@@ -140,6 +140,8 @@ def test_on_sigterm_a_node_drains_and_its_decisions_can_be_replayed(daemons, cos
     here, _, folder = daemons
     answers = []
     with Client(here.address) as client:
+        for _ in range(12):
+            client.submit(b"x", deadline_ms=20_000.0, cycles=1000.0)
         slow = {"deadline_ms": 20_000.0, "cycles": 18_000.0 * 300.0}
         call = threading.Thread(target=lambda: answers.append(client.submit(b"x", **slow)))
         call.start()

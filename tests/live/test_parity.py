@@ -64,6 +64,25 @@ def test_ens_that_reach_different_sns_do_so_too(name):
     _check(load("campus", [*SHORT, *uneven]), name)
 
 
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("paper", ["workload.rate=320"]),
+        ("shared-sn", ["workload.rate=260", "status.loss_probability=0.2", "status.jitter_ms=20"]),
+        ("campus", ["sn.count=3", "backhaul.reach=[[0, 2], [1], [0, 1, 2]]", "workload.rate=180"]),
+        ("volatile", ["status.loss_probability=0.2"]),
+        ("block", []),
+    ],
+)
+def test_the_controller_of_the_package_decides_as_in_the_simulator(name, more):
+    scenario = load(name, [*SHORT, *more])
+    found = episode(scenario, 3, 0)
+    compared = differences(scenario, lambda: method("cosmo-next"), found, 3, 0)
+    assert compared.tasks.tolist() == []
+    assert compared.live == compared.simulated
+    assert compared.live[0] > 0  # it tells
+
+
 def test_equal_instants_keep_their_order():
     """With steady arrivals and round numbers, many events fall on the same instant (R5)."""
     round_numbers = [
