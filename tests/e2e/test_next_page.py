@@ -36,6 +36,7 @@ def _some_study():
 
 
 def test_everything_that_is_compared_is_shown(next_page, tmp_path):
+    drawn = docs_module("drawn")
     study, papers = _some_study(), load(DOCS / "data" / "paper")
     page = next_page.page(study, summarise(papers.metrics))
     for name, text in page.items():
@@ -53,7 +54,7 @@ def test_everything_that_is_compared_is_shown(next_page, tmp_path):
         if line.startswith("| `cosmo-next/shared-sn`")
     ]
     assert line.startswith(f"| `cosmo-next/shared-sn` | {mean:.3f} ±")
-    next_page.trade_figure(next_page.trade_points(study.metrics), tmp_path / "trade.png")
+    drawn.trade(next_page.trade_points(study.metrics), tmp_path / "trade.png", columns=2)
     assert (tmp_path / "trade.png").stat().st_size > 10_000
 
 
