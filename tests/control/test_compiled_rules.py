@@ -16,21 +16,42 @@ WORLD = load(
         "fading.factors=[0.3, 1.0]",
     ],
 )
-# Few tasks, but nodes that are soon full.
-SMALL = load(
+# Few tasks, so that the rules can be played uncompiled, too, but nodes that are soon full.
+_SMALL = [
+    *("episode.window_ms=40", "episode.warmup_ms=10", "workload.rate=400", "sn.count=3"),
+    *("backhaul.reach=[[0, 1, 2], [1], [0, 2]]", "status.loss_probability=0.2"),
+    *("backhaul.links=[{sn = 1, hops = 4, hop_delay_ms = 3}]", "sn.slots=[1, 2, 1]"),
+    *("en.slots=1", "sn.storage_bytes=150000", "en.storage_bytes=100000"),
+    *("fading.factors=[0.3, 1.0]", "fading.period_ms=20"),
+]
+SMALL = {
+    "full": _SMALL,
+    # Every SN as good as the other, so that the first of the best is taken.
+    "alike": [
+        *_SMALL, "fading.factors=[1.0, 1.0]", "sn.slots=2", "backhaul.links=[]", "en.slots=2",
+        "workload.input_bytes=[40000, 40000]", "workload.cycles=[540000, 540000]",
+        "status.loss_probability=0", "backhaul.reach=[[0, 1, 2], [0, 1, 2], [1, 2]]",
+    ],
+    # Queues that are full before storage is, and SNs that have more than one idle slot.
+    "queues": [
+        *_SMALL, "sn.slots=[3, 2, 4]", "sn.storage_bytes=900000", "sn.queue_capacity=[3, 2, 5]",
+        "sn.cycles_per_ms=[9000, 30000, 12000]", "storage.reservation_floor_bytes=0",
+    ],
+}  # fmt: skip
+# So many tasks of one EN to one SN that no status has told of.
+MANY = load(
     "campus",
     [
-        *("episode.window_ms=60", "episode.warmup_ms=10", "workload.rate=400", "sn.count=3"),
-        *("backhaul.reach=[[0, 1, 2], [1], [0, 2]]", "status.loss_probability=0.2"),
-        *("backhaul.links=[{sn = 1, hops = 4, hop_delay_ms = 3}]", "sn.slots=[1, 2, 1]"),
-        *("en.slots=1", "sn.storage_bytes=150000", "en.storage_bytes=100000"),
-        *("fading.factors=[0.3, 1.0]", "fading.period_ms=20"),
+        *_SMALL, "en.count=1", "sn.count=1", "backhaul.links=[]", "backhaul.reach=all",
+        "sn.slots=1", "en.storage_bytes=50000", "sn.storage_bytes=9e6", "sn.queue_capacity=99",
+        "workload.rate=2500", "workload.input_bytes=[200, 400]", "workload.cycles=[3e4, 6e4]",
     ],
-)
+)  # fmt: skip
 COMPILED = (
     *("all-local", "all-offload", "local-until-full", "full-information", "self-tracking"),
-    *("never", "periodic:interval_ms=15", "aoi-threshold", "aoi-threshold/estimate"),
-    *("aov-gap", "aov-gap/estimate:threshold=0.2"),
+    *("never", "periodic:interval_ms=15", "aoi-threshold:kappa=1000"),
+    *("aoi-threshold/estimate:kappa=1000", "aov-gap:timeout_ms=4"),
+    *("aov-gap/estimate:threshold=0.2,timeout_ms=8",),
     *("power-of-d:keep=2,d=1,threshold_ms=4", "power-of-d:numbers=4", "power-of-d:interval_ms=7"),
     "cosmo-next",
 )
@@ -51,10 +72,21 @@ def _decides_alike(name, world, episodes):
     return plain
 
 
+@pytest.mark.parametrize("world", SMALL)
 @pytest.mark.parametrize("name", COMPILED)
-def test_a_compiled_rule_decides_as_the_plain_one_where_nodes_are_soon_full(name):
-    [plain] = _decides_alike(name, SMALL, [episode(SMALL, 4, 0)])
-    assert plain.refused.any() or (plain.action == 4).any()
+def test_a_compiled_rule_decides_as_the_plain_one_where_nodes_are_soon_full(name, world):
+    small = load("campus", SMALL[world])
+    plain = _decides_alike(name, small, [episode(small, 4, number) for number in range(2)])
+    assert plain[0].refused.any() or (plain[0].action == small.links.most_sns + 1).any()
+    assert (plain[0].updates > 0) == (method(name).carries > 0 and name != "never")
+
+
+@pytest.mark.parametrize("numbers", [1, 4])
+def test_own_tasks_count_for_as_long_as_no_status_has_told_of_them(numbers):
+    name = f"power-of-d:numbers={numbers},interval_ms=1000"
+    [plain] = _decides_alike(name, MANY, [episode(MANY, 4, 0)])
+    assert (plain.action == 1).sum() > 50
+    assert (plain.action == 2).any()
 
 
 @pytest.mark.parametrize("name", COMPILED)

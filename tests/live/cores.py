@@ -1,0 +1,83 @@
+"""Cores of nodes under a virtual clock, with a transport that keeps what it is given."""
+
+import numpy as np
+
+from cosmo import load, method
+from cosmo.live.chooser import Chooser
+from cosmo.live.core_en import EnCore, EnRules
+from cosmo.live.core_sn import SnCore, SnRules
+from cosmo.live.host import Emulated
+from cosmo.live.items import Item
+from cosmo.live.link import Link
+from cosmo.live.teller import GuardedTeller
+from cosmo.live.virtual import VirtualClock
+from cosmo.node import Dispatcher, Method
+from observations import site
+
+
+class Wires:
+    """A transport that keeps what it is given."""
+
+    def __init__(self):
+        self.sent, self.recalled, self.acknowledged, self.answers = [], [], [], {}
+        self.statuses, self.results = [], []
+
+    def offload(self, sn, item, arrival_ms):
+        self.sent.append((sn, item.number))
+
+    def recall(self, sn, item):
+        self.recalled.append((sn, item.number))
+
+    def acknowledge(self, sn, sequence, arrival_ms):
+        self.acknowledged.append((sn, sequence))
+
+    def answer(self, *told):
+        if isinstance(told[0], Item):
+            item, fate, _ = told
+            assert item.number not in self.answers, "a task is answered once"
+            self.answers[item.number] = fate
+        else:
+            _, item, fate, _, _, _ = told
+            self.results.append((item.number, fate))
+
+    def status(self, en, sequence, numbers, arrival_ms):
+        self.statuses.append((en, sequence, numbers.tolist()))
+
+
+def task(number, generated_ms=0.0, deadline_ms=100.0, cycles=180_000.0):
+    return Item(number, generated_ms, deadline_ms, 30_000.0, cycles, residual_ms=9000.0)
+
+
+def en_node(spec="all-offload", scenario=None, chooser=None, **rules):
+    scenario = scenario or load("campus")
+    here, clock, wires = site(scenario), VirtualClock(), Wires()
+    links = [Link(here.links, 0, sn, up=True) for sn in range(scenario.sn.count)]
+    chooser = chooser or Chooser(method(spec), here, 0)
+    core = EnCore(here, 0, chooser, clock, Emulated(clock), wires, links, EnRules(**rules))
+    return core, clock, wires
+
+
+def sn_node(spec, **rules):
+    here, clock, wires = site(load("paper")), VirtualClock(), Wires()
+    made = method(spec) if isinstance(spec, str) else spec
+    core = SnCore(
+        here, 0, GuardedTeller(made, here), clock, Emulated(clock), wires,
+        [Link(here.links, 0, 0, up=False)], SnRules(**rules),
+    )  # fmt: skip
+    return core, clock, wires
+
+
+class Moody(Method, Dispatcher):
+    """Does what it is told next."""
+
+    def __init__(self):
+        self.moods = []
+
+    def dispatcher(self, site):
+        return self
+
+    def decide(self, tasks):
+        mood = self.moods.pop(0) if self.moods else 0
+        if isinstance(mood, Exception):
+            raise mood
+        return np.array([mood])

@@ -1,0 +1,423 @@
+"""What servers of nodes make of messages, with numbers that can be checked on paper.
+
+A link of 96 Mbps takes 12 000 bytes a ms, two hops of 1 ms each, and 1500 bytes are forwarded once.
+"""
+
+import asyncio
+from types import SimpleNamespace
+
+import grpc
+import numpy as np
+import pytest
+
+from cosmo.live import serve_en, serve_sn, wire
+from cosmo.live.items import Fate, Item
+from live.by_hand import AbortedError, Context, made, turns
+from live.nodes import play
+
+RESULT_MS = 1000 / 24_000 + 2.0 + 1000 / 24_000  # back, over 192 Mbps
+EMULATE = {"links.emulate": True}
+
+
+def _item(node, action=1, received_ms=490.0, **fields):
+    """A task of 100 ms that was generated at 480, and its client's call."""
+    told = {"input_bytes": 24_000.0, "cycles": 100.0, **fields}
+    item = Item(5, told.pop("generated_ms", 480.0), told.pop("deadline_ms", 100.0), **told)
+    item.action = action
+    call = serve_en._Call(9, received_ms, asyncio.get_running_loop().create_future())
+    call.sent_ms, call.books_ms, item.context = 499.0, 4.0, call
+    return item, call.answer
+
+
+def test_a_client_s_task_is_dated_by_durations_and_completed():
+    async def scene():
+        node, _ = made("en")
+        node.estimates.learn("k", 1234.0)
+        told = {"deadline_us": 70_500, "elapsed_us": 12_250, "residual_us": 4500, "ue": 3}
+        item = node._item(wire.Task(id=9, kind="k", input=b"abc", **told), 500.0, None)
+        assert (item.generated_ms, item.deadline_ms, item.residual_ms) == (487.75, 70.5, 4.5)
+        assert (item.number, item.input_bytes, item.cycles, item.ue) == (0, 3.0, 1234.0, 3)
+        bare = node._item(wire.Task(cycles=5.0, deadline_us=1000), 500.0, None)
+        assert (bare.generated_ms, bare.residual_ms) == (500.0, 15_000.0)
+        assert (bare.number, bare.input_bytes, bare.cycles) == (1, 1.0, 5.0)
+        await node.close()
+
+    play(scene())
+
+
+@pytest.mark.parametrize(
+    ("action", "rerun", "where"),
+    [(0, False, "local"), (1, False, "sn0"), (1, True, "local"), (2, False, ""), (-1, False, "")],
+)
+def test_a_client_is_told_where_and_how_long(action, rerun, where):
+    async def scene():
+        node, host = made("en")
+        host.time_ms = 500.0
+        item, answer = _item(node, action)
+        item.rerun = rerun
+        node.answer(item, Fate.LATE, b"out")
+        node.answer(item, Fate.DONE, b"once is enough")
+        assert answer.result() == wire.Outcome(
+            id=9, fate=2, where=where, output=b"out", held_us=10_000, delay_us=20_000, rerun=rerun
+        )
+        young, answer = _item(node, action, generated_ms=501.0)
+        node.answer(young, Fate.FAILED, b"w" * 201)
+        assert answer.result() == wire.Outcome(
+            id=9, fate=6, where="local" if action == 0 else where if not rerun else "sn0",
+            held_us=10_000, delay_us=0, reason="w" * 200,
+        )  # fmt: skip
+        await node.close()
+
+    play(scene())
+
+
+def test_ends_are_counted_and_cycles_learned_from_what_ran_here():
+    async def scene():
+        node, host = made("en")
+        host.time_ms = 500.0
+        for action, fate, rerun in (
+            (0, Fate.DONE, False),
+            (1, Fate.LATE, True),
+            (0, Fate.FAILED, 0),
+        ):
+            item, _ = _item(node, action, kind=f"{action}{fate.name}")
+            item.started_ms, item.rerun = 495.0, rerun
+            node._ended(item, fate)
+        count = node.counters.get
+        assert [count("tasks_total", fate=fate) for fate in ("DONE", "LATE", "FAILED")] == [1.0] * 3
+        assert (count("delay_ms_total"), count("reruns_total")) == (40.0, 1.0)
+        assert (node.delay_ms.count, node.delay_ms.quantile(0.5)) == (2, 20.0)
+        assert node.estimates.of("0DONE") == 5.0 * 18_000.0
+        assert node.estimates.of("1LATE") == node.estimates.of("0FAILED") == 650_000.0
+        for action in (0, 1, 2):
+            item, _ = _item(node, action)
+            node._chosen(node.core.observation(item, 500.0), item)
+        names = [count("decisions_total", action=name) for name in ("local", "sn0", "reject")]
+        assert names == [1.0] * 3
+        await node.close()
+
+    play(scene())
+
+
+def test_an_emulated_link_holds_messages_back_less_what_the_real_way_takes():
+    async def scene():
+        for fields, offloaded, acknowledged in (
+            # Books say 512 and 509; 1.5 ms and half a round trip are on the real way.
+            (EMULATE, 512.0 - 1.5, 509.0 - 0.25),
+            # Where the network is as slow as the link, hops alone are left to add.
+            (
+                {**EMULATE, "links.emulate_rate": False},
+                500.0 + 2.0 + 1500 / 12_000 - 1.5,
+                500.0 + 2.0 + 64 / 12_000 - 0.25,
+            ),
+        ):
+            node, host = made("en", fields, scale=2.0)
+            host.time_ms, node.lead.ms, node.watching[0].round_trip_ms = 500.0, 1.5, 1.0
+            item, _ = _item(node)
+            node.offload(0, item, 512.0)
+            assert (item.context.sent_ms, item.context.books_ms) == (500.0, 12.0)
+            node.acknowledge(0, 3, 509.0)
+            assert [time for time, _ in host.timers] == pytest.approx([offloaded, acknowledged])
+            await node.close()
+
+    play(scene())
+
+
+class _Sn:
+    """An SN that answers at once, at a time of its own."""
+
+    transit_ms = 0.25
+
+    def __init__(self, host, result, at_ms=520.0):
+        self._host, self._result, self._at_ms = host, result, at_ms
+        self.calls, self.statuses = [], []
+
+    async def execute(self, task, timeout_s):
+        self.calls.append((task, timeout_s))
+        self._host.time_ms = self._at_ms
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
+
+    def take_status(self, status):
+        self.statuses.append(list(status.numbers))
+
+    async def close(self):
+        pass
+
+
+async def _executed(result, fields=None, scale=1.0, now=500.0, **of_item):
+    """(server, SN, answer) of a task that was handed to the SN at 500 ms."""
+    node, host = made("en", fields, scale=scale)
+    await node.watching[0].close()
+    host.time_ms = now
+    node.watching[0] = there = _Sn(host, result)
+    item, answer = _item(node, **of_item)
+    node.core._away[item.number] = item
+    node._send(0, item)
+    await item.context.working
+    await node.close()
+    return node, there, answer
+
+
+def test_an_sn_is_told_what_has_gone_of_the_budget_and_called_for_as_long_as_is_left():
+    async def scene():
+        done = wire.Result(fate=1)
+        for fields, scale, now, timeout_s, elapsed_us in (
+            ({}, 2.0, 500.0, 0.16, 20_250),
+            ({}, 1.0, 579.5, 0.001, 99_750),  # at least a ms
+            ({"behaviour.late": "finish"}, 1.0, 500.0, 30.08, 20_250),
+            ({}, 1.0, 479.5, 0.1005, 0),  # clocks that differ a little
+        ):
+            _, there, _ = await _executed(done, fields, scale, now, kind="k", input=b"xy")
+            [(task, given_s)] = there.calls
+            assert given_s == pytest.approx(timeout_s)
+            assert task == wire.Task(
+                id=5, kind="k", cycles=100.0, deadline_us=100_000, elapsed_us=elapsed_us,
+                input=b"xy", boot=77,
+            )  # fmt: skip
+
+    play(scene())
+
+
+def test_what_the_way_takes_beyond_the_books_is_guarded_against_and_led():
+    async def scene():
+        status = wire.Status(sequence=1, numbers=[4.0])
+        result = wire.Result(fate=1, held_us=6000, output=b"out", status=status)
+        # From 499 to 520, of which books know 4 ms and the SN had it for 6; and the way back.
+        for fields, extra in (({}, 21.0 - 4.0 - 6.0 - RESULT_MS), (EMULATE, 11.0)):
+            node, there, answer = await _executed(result, fields)
+            assert node.overhead.quantile(0.5) == pytest.approx(extra)
+            assert node.lead.ms == pytest.approx(0.05 * extra)
+            assert there.statuses == [[4.0]]
+            assert (answer.result().fate, answer.result().output) == (Fate.DONE, b"out")
+            assert node.core.under_way == 0
+        node, there, answer = await _executed(wire.Result(fate=1), deadline_ms=39.9)
+        assert (answer.result().fate, there.statuses) == (Fate.LATE, [])
+
+    play(scene())
+
+
+@pytest.mark.parametrize(
+    ("result", "fate", "reason"),
+    [
+        (wire.Result(fate=3), Fate.REFUSED, ""),
+        (wire.Result(fate=5), Fate.EXPIRED, ""),
+        (wire.Result(fate=6, reason="broken"), Fate.FAILED, "broken"),
+        (ValueError("odd"), Fate.FAILED, "the SN's answer cannot be read (odd)"),
+    ],
+)
+def test_what_an_sn_could_not_do_is_told_as_such(result, fate, reason):
+    async def scene():
+        node, _, answer = await _executed(result)
+        assert (answer.result().fate, answer.result().reason) == (fate, reason)
+        assert node.overhead._window.count == 0
+
+    play(scene())
+
+
+@pytest.mark.parametrize(
+    ("code", "fate", "reason"),
+    [
+        ("UNAVAILABLE", None, ""),  # done here instead
+        ("CANCELLED", None, ""),
+        ("RESOURCE_EXHAUSTED", Fate.REFUSED, ""),
+        ("DEADLINE_EXCEEDED", Fate.EXPIRED, ""),
+        ("INTERNAL", Fate.FAILED, f"INTERNAL: {'w' * 190}"),
+    ],
+)
+def test_a_call_that_fails_as_a_call_is_one_of_four_things(code, fate, reason):
+    async def scene():
+        node, host = made("en")
+        host.time_ms = 500.0
+        item, answer = _item(node)
+        node.core._away[item.number] = item
+        said = SimpleNamespace(code=lambda: grpc.StatusCode[code], details=lambda: "w" * 300)
+        node._missed(item, said)
+        assert node.counters.get("execute_errors_total", code=code) == 1.0
+        if fate is None:
+            assert item.rerun
+            assert node.core.station.requests == 1
+        else:
+            assert (answer.result().fate, answer.result().reason) == (fate, reason)
+        await node.close()
+
+    play(scene())
+
+
+def test_three_tasks_that_nobody_has_sent_come_before_the_first():
+    async def scene():
+        node, host = made("en", {"behaviour.guard": False})
+        host.time_ms, seen, begun = 7.0, [], []
+        node.core.chooser.choose = seen.append
+        node.watching[0].begin = lambda: begun.append(len(seen))
+        node.begin()
+        assert begun == [3]
+        for each in seen:
+            assert (each.time_ms[0], each.generated_ms[0], each.ue[0]) == (7.0, -1.0, -1)
+            assert (each.deadline_ms[0], each.input_bytes[0]) == (220.0, 50_000.0)
+            assert (each.cycles[0], each.residual_ms[0]) == (650_000.0, 15_000.0)
+        await node.close()
+
+    play(scene())
+
+
+# The SN's side.
+
+
+async def _submitted(node, host, now=1000.0, **fields):
+    """The call of an EN that has handed over a task."""
+    host.time_ms = now
+    told = {
+        "id": 7,
+        "cycles": 27_000.0 * 8.0,
+        "deadline_us": 90_000,
+        "elapsed_us": 20_500,
+        "boot": 1,
+    }
+    call = asyncio.create_task(node.execute(wire.Task(**told | fields), Context()))
+    await turns()
+    return call
+
+
+def test_a_task_at_an_sn_is_dated_by_durations_and_its_reply_says_how_long_it_was_held():
+    async def scene():
+        node, host = made("sn")
+        call = await _submitted(node, host, input=b"abc", kind="k")
+        [item] = [each for each in node.core.station._running if each is not None]
+        assert (item.generated_ms, item.deadline_ms) == (979.5, 90.0)
+        assert (item.number, item.input_bytes, item.cycles, item.kind) == (7, 3.0, 216_000.0, "k")
+        # Until it is done, it is late after 69.5 ms, and done after 8.
+        assert sorted(time for time, _ in host.timers) == [1008.0, 1069.5]
+        host.time_ms = 1008.25
+        min(host.timers, key=lambda timer: timer[0])[1]()
+        assert await call == wire.Result(id=7, fate=1, held_us=8250)
+        empty = await _submitted(node, host, id=8)
+        [item] = [each for each in node.core.station._running if each is not None]
+        assert item.input_bytes == 1.0
+        empty.cancel()
+        await turns()
+        assert node.core.station.requests == 0
+
+    play(scene())
+
+
+def test_a_task_is_taken_once_and_only_from_an_en_that_is_known():
+    en = serve_sn._En()
+    assert [en.fresh(1, number) for number in (0, 1, 0)] == [True, True, False]
+    assert en.fresh(2, 0)  # another life of the EN
+    for number in range(1, 4097):  # 4096 are remembered: the first of them goes
+        assert en.fresh(2, number)
+    assert [en.fresh(2, 1), en.fresh(2, 0), en.fresh(2, 2)] == [False, True, False]
+
+    async def scene():
+        node, _ = made("sn")
+        with pytest.raises(AbortedError, match=r"PERMISSION_DENIED.*no EN of name 'en9' here"):
+            await node.execute(wire.Task(), Context("en9"))
+
+    play(scene())
+
+
+def test_results_and_statuses_of_an_emulated_link_leave_half_a_round_trip_early():
+    async def scene():
+        node, host = made("sn", EMULATE, "periodic", scale=2.0)
+        node._states[0].transit_ms = 0.75
+        host.time_ms = 100.0
+        node.answer(0, None, Fate.DONE, b"", 104.0, None)
+        node.status(0, 1, np.zeros(4), 106.0)
+        assert [time for time, _ in host.timers] == [103.25, 105.25]
+        assert node.counters.get("updates_total", en="en0") == 1.0
+
+    play(scene())
+
+
+def test_a_status_says_how_long_it_was_held_in_the_node_s_time(monkeypatch):
+    async def scene():
+        node, host = made("sn", EMULATE, "periodic", scale=2.0)
+        seconds = [50.0]
+        monkeypatch.setattr(serve_sn, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+        node._states[0].out = out = asyncio.Queue(1)
+        for number in (3, 4):
+            node.status(0, number, np.array([1.0, 2.0, 3.0, 4.0]), 0.0)
+        seconds[0] = 50.5
+        for _, send in host.timers:  # there is room for one: the other is given up
+            send()
+        told = out.get_nowait()
+        status = wire.Status(sequence=3, held_us=250_000, numbers=[1.0, 2.0, 3.0, 4.0])
+        assert told == wire.FromSn(status=status)
+        assert out.empty()
+        # The same on a result.
+        answer = asyncio.get_running_loop().create_future()
+        item = Item(7, 0.0, 90.0, 1.0, 1.0, context=(0, serve_sn._Call(95.0, answer)))
+        host.time_ms = 101.5
+        node._reply(item, Fate.DONE, b"out", (6, np.array([9.0])), 100.0)
+        rider = wire.Status(sequence=6, held_us=1500, numbers=[9.0])
+        assert answer.result() == wire.Result(
+            id=7, fate=1, held_us=6500, output=b"out", status=rider
+        )
+
+    play(scene())
+
+
+def test_failures_are_told_in_a_line_and_nobody_is_told_twice():
+    async def scene():
+        node, _ = made("sn")
+        answer = asyncio.get_running_loop().create_future()
+        item = Item(7, 0.0, 90.0, 1.0, 1.0, context=(0, serve_sn._Call(0.0, answer)))
+        for reason in (b"w" * 201, b"again"):
+            node._reply(item, Fate.FAILED, reason, None, 0.0)
+        assert answer.result() == wire.Result(id=7, fate=6, reason="w" * 200)
+
+    play(scene())
+
+
+def test_an_en_that_connects_is_told_of_the_work_that_its_books_do_not_know():
+    async def scene():
+        node, host = made("sn", use="periodic")
+        await _submitted(node, host, input=bytes(10), now=0.0)
+        host.time_ms = 3.0
+        assert node._welcome(4) == wire.Welcome(
+            boot=77, version=1, carries=4, slots=4, cycles_per_ms=27_000.0,
+            work_cycles=5.0 * 27_000.0,
+        )  # fmt: skip
+
+    play(scene())
+
+
+def test_rules_of_an_sn_are_those_of_its_file():
+    async def scene():
+        given = {
+            "behaviour.most_updates_per_s": 50.0, "behaviour.refresh_ms": 7.0,
+            "behaviour.updates_per_task": 3.0, "behaviour.idle_ms": 11.0,
+            "behaviour.update_burst": 13.0, "behaviour.late": "finish",
+        }  # fmt: skip
+        rules = made("sn", given)[0].core.rules
+        assert (rules.least_gap_ms, rules.refresh_ms, rules.per_task) == (20.0, 7.0, 3.0)
+        assert (rules.idle_ms, rules.burst, rules.drop_late) == (11.0, 13.0, False)
+
+    play(scene())
+
+
+def test_an_acknowledgement_and_a_round_trip_are_taken_from_an_en_s_stream():
+    async def scene():
+        node, host = made("sn", use="periodic", scale=2.0)
+        node.core.met(0, True)
+        host.time_ms = 40.0
+        assert node.core._numbered(np.ones(4), 40.0) == 0
+        out = asyncio.Queue(2)
+
+        async def requests():
+            yield wire.FromEn(ack=wire.Ack(sequence=0))
+            yield wire.FromEn(heartbeat=wire.Heartbeat(stamp=123, round_trip_us=3000))
+            yield wire.FromEn(heartbeat=wire.Heartbeat(stamp=124, round_trip_us=5000))
+            yield None
+            yield wire.FromEn(heartbeat=wire.Heartbeat(stamp=125, round_trip_us=9000))
+
+        await node._read(0, requests(), out)
+        assert node.core.peers[0].acknowledged_ms == 40.0
+        assert node._states[0].transit_ms == 0.5 * 5.0 / 2.0
+        # The stream ends, for which a full queue has given up its first message.
+        echo = wire.FromSn(heartbeat=wire.Heartbeat(echo=124))
+        assert [out.get_nowait() for _ in range(2)] == [echo, None]
+
+    play(scene())
