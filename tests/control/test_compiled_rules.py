@@ -21,7 +21,7 @@ _SMALL = [
     *("episode.window_ms=40", "episode.warmup_ms=10", "workload.rate=400", "sn.count=3"),
     *("backhaul.reach=[[0, 1, 2], [1], [0, 2]]", "status.loss_probability=0.2"),
     *("backhaul.links=[{sn = 1, hops = 4, hop_delay_ms = 3}]", "sn.slots=[1, 2, 1]"),
-    *("en.slots=1", "sn.storage_bytes=150000", "en.storage_bytes=100000"),
+    *("en.slots=1", "sn.storage_bytes=180000", "en.storage_bytes=100000"),
     *("fading.factors=[0.3, 1.0]", "fading.period_ms=20"),
 ]
 SMALL = {
@@ -30,7 +30,8 @@ SMALL = {
     "alike": [
         *_SMALL, "fading.factors=[1.0, 1.0]", "sn.slots=2", "backhaul.links=[]", "en.slots=2",
         "workload.input_bytes=[40000, 40000]", "workload.cycles=[540000, 540000]",
-        "status.loss_probability=0", "backhaul.reach=[[0, 1, 2], [0, 1, 2], [1, 2]]",
+        "status.loss_probability=0", "sn.storage_bytes=150000",
+        "backhaul.reach=[[0, 1, 2], [0, 1, 2], [1, 2]]",
     ],
     # Queues that are full before storage is, and SNs that have more than one idle slot.
     "queues": [
@@ -101,3 +102,15 @@ def test_what_has_no_compiled_form_is_played_all_the_same():
         play(WORLD, method("prequal"), episodes, compiled=compiled) for compiled in (False, True)
     )
     np.testing.assert_array_equal(plain[0].action, other[0].action)
+
+
+def test_a_compiled_rule_measures_regret_only_if_it_is_asked_to():
+    small = load("campus", SMALL["alike"])
+    worlds = [episode(small, 4, 0)]
+    for watchers in ([], [Regret(small, method("aov-gap"))]):
+        plain, fast = (
+            play(small, method("aov-gap"), worlds, watchers=watchers, compiled=compiled)
+            for compiled in (False, True)
+        )
+        assert repr(plain[0].status) == repr(fast[0].status)
+        assert np.isnan(plain[0].status.decision_regret) == (not watchers)

@@ -1,10 +1,15 @@
 """`check_method`: methods that are right pass, and every rule can be broken."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from cosmo import Dispatcher, InputError, Method, Updater, check_method
+from cosmo.control import conformance
 from cosmo.control.conformance import MethodError
+
+WINDOW_MS = 120.0
 
 
 class Right(Method, Dispatcher):
@@ -188,7 +193,7 @@ class ChangesNodes(_Sends):
     ],
 )
 def test_methods_that_are_right_pass(method, scenario):
-    check_method(method, [scenario], window_ms=300.0)
+    check_method(method, [scenario], window_ms=WINDOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -210,8 +215,59 @@ def test_methods_that_are_right_pass(method, scenario):
 )
 def test_every_rule_can_be_broken(method, line):
     with pytest.raises(MethodError, match=line) as found:
-        check_method(method, ["paper"], window_ms=300.0)
+        check_method(method, ["paper"], window_ms=WINDOW_MS)
     assert isinstance(found.value, AssertionError)
     assert isinstance(found.value, InputError)
     assert f"method {method.__name__}" in str(found.value)
     assert "\n" not in str(found.value)
+
+
+def _outcome(number, **fields):
+    """Of an episode that nobody has played, with actions of its own."""
+    made = {
+        "action": np.array([number, 1]), "finished_ms": np.array([np.nan, 5.0]), "updates": 2,
+        "update_decisions": 3, "rides": 0, "status_bytes": 40.0,
+        "status": SimpleNamespace(aoi_ms=1.0, peak_aoi_ms=np.nan, decision_age_ms=2.0),
+    }  # fmt: skip
+    return SimpleNamespace(**made | fields)
+
+
+def test_two_episodes_are_played_together_again_in_three_ways_and_alone(monkeypatch):
+    played = []
+
+    def play(scenario, kind, worlds, seed, numbers):
+        told = scenario.episode.window_ms, scenario.episode.warmup_ms, scenario.workload.rate
+        played.append((type(kind).__mro__[1].__name__, seed, tuple(numbers), told, len(worlds)))
+        return [_outcome(number) for number in numbers]
+
+    monkeypatch.setattr(conformance, "play", play)
+    check_method(Right, ["paper"])
+    short = 1500.0, 0.0, 260.0
+    together = [("_Watched", 0, (0, 1), short, 2)] * 2
+    together += [("_Asked", 0, (0, 1), short, 2), ("_Apart", 0, (0, 1), short, 2)]
+    alone = [("_Watched", 0, (0,), short, 1), ("_Watched", 0, (1,), short, 1)]
+    assert played == together + alone
+    played.clear()
+    check_method(Right, ["paper"], seed=5, window_ms=70.0)
+    assert {each[1] for each in played} == {5}
+    assert {each[3] for each in played} == {(70.0, 0.0, 260.0)}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"action": np.array([0, 2])},
+        {"finished_ms": np.array([4.0, 5.0])},
+        {"updates": 3},
+        {"update_decisions": 4},
+        {"rides": 1},
+        {"status_bytes": 41.0},
+        {"status": None},
+        {"status": SimpleNamespace(aoi_ms=1.5, peak_aoi_ms=np.nan, decision_age_ms=2.0)},
+    ],
+)
+def test_outcomes_are_the_same_only_if_all_of_them_are(other):
+    one, changed = _outcome(0), _outcome(0, **other)
+    assert conformance._same([one, one], [_outcome(0), _outcome(0)])
+    assert not conformance._same([one, changed], [one, one])
+    assert not conformance._same([one, one], [changed, one])

@@ -14,7 +14,7 @@ from cosmo.policy.described import Fields
 from cosmo.policy.next import values
 from cosmo.policy.next.agents import NextAgents
 from cosmo.policy.next.books import Books
-from cosmo.policy.next.en import Considered
+from cosmo.policy.next.en import Considered, NextDispatcher
 from cosmo.policy.next.rules import measures_of, rules_from
 from cosmo.policy.next.seats import Seats
 from cosmo.policy.next.sn import NEWS, News, NextUpdater
@@ -287,6 +287,32 @@ def test_runs_of_any_number_of_worlds_sit_in_their_rows():
     spread = seats.spread(worlds, rows)
     assert spread.shape == (2, 3, 4)
     np.testing.assert_array_equal(seats.gathered(worlds, spread), rows)
+
+
+def test_an_empty_seat_counts_as_one_with_a_single_place():
+    """Where SNs differ by EN, and the least of them holds one task."""
+    uneven = load("campus", ["sn.queue_capacity=[1, 9]", "backhaul.reach=[[0, 1], [1], [0]]"])
+    shown = []
+
+    def weigh(layers, before, task, places, measures):
+        shown.append(places)
+        nothing = np.zeros((*places.shape[:2], 1 + places.shape[2]))
+        return nothing, nothing, None
+
+    rule = NextDispatcher(site(uneven, 3), {}, Seats([0, 0, 1], 2), RULES, weigh)
+    rule.consider(tasks(uneven, 2, carries=2, status=0.0, en=[0, 1]))  # none of the third world
+    [places] = shown
+    assert places.tolist() == [[[1.0, 9.0], [9.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]]
+
+
+@pytest.mark.parametrize(("group", "name"), [("sn", "near"), ("en", "least_chance")])
+def test_shares_are_at_most_one(group, name):
+    told = load_next_config().model_dump()
+    told[group][name] = 1.0
+    rules_from(Fields(told))
+    told[group][name] = 1.001
+    with pytest.raises(ValueError, match=name):
+        rules_from(Fields(told))
 
 
 def _looked(scenario):
