@@ -1,5 +1,6 @@
 """What an EN costs behind gRPC: tasks in a second of the EN's processor time against a bare echo of
-the same payload on the same stack; and how long a decision takes, and how large the process is.
+the same payload on the same stack, and against a bare proxy, which passes every call on to an echo
+as an EN does that offloads it; and how long a decision takes, and how large the process is.
 
 Processor time, not wall time: what else the machine does does not count.
 
@@ -28,9 +29,11 @@ CALLS_AT_ONCE = 32
 PAYLOAD = bytes(35_000)
 
 
-async def _echo(pipe: Connection) -> None:
+async def _bare(pipe: Connection, beyond: str) -> None:
+    pass_on = grpc.aio.insecure_channel(beyond).unary_unary(wire.SUBMIT) if beyond else None
+
     async def answer(task: bytes, context: object) -> bytes:
-        return b""
+        return b"" if pass_on is None else await pass_on(task)
 
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
     handler = grpc.unary_unary_rpc_method_handler(answer)
@@ -42,14 +45,24 @@ async def _echo(pipe: Connection) -> None:
     await server.wait_for_termination()
 
 
-def echo_process(pipe: Connection) -> None:
-    """A server that reads its input and says nothing."""
+def bare_process(pipe: Connection, beyond: str) -> None:
+    """A server that reads its input and says nothing, or asks another one first."""
     try:
         import uvloop
 
-        uvloop.run(_echo(pipe))
+        uvloop.run(_bare(pipe, beyond))
     except ImportError:
-        asyncio.run(_echo(pipe))
+        asyncio.run(_bare(pipe, beyond))
+
+
+def bare(beyond: str = "") -> tuple[str, int]:
+    """Address and process of such a server; it ends with this process."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=bare_process, args=(theirs, beyond), daemon=True)
+    process.start()
+    assert process.pid is not None
+    return f"127.0.0.1:{ours.recv()}", process.pid
 
 
 async def calls_per_s(address: str, pid: int) -> float:
@@ -73,12 +86,8 @@ async def calls_per_s(address: str, pid: int) -> float:
 
 def main() -> None:
     """Measure and print."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=echo_process, args=(theirs,), daemon=True)
-    process.start()
-    assert process.pid is not None
-    echo = f"127.0.0.1:{ours.recv()}", process.pid
+    echo = bare()
+    proxy = bare(echo[0])
     fields: dict[str, object] = {
         "method.use": "priced-books",
         "admin": "127.0.0.1:0",
@@ -89,18 +98,19 @@ def main() -> None:
     for name in ("all-local", "priced-books", "all-offload"):
         en = changed_config(load_config("en"), {**fields, "method.use": name})
         with nodes([en], [sn]) as ([here], _):
-            before = asyncio.run(calls_per_s(*echo))
+            # Before and after, as the machine changes its pace.
+            before = [asyncio.run(calls_per_s(*each)) for each in (echo, proxy)]
             rate = asyncio.run(calls_per_s(here.address, here.process.pid))
-            bare = 0.5 * (before + asyncio.run(calls_per_s(*echo)))  # the machine changes its pace
+            after = [asyncio.run(calls_per_s(*each)) for each in (echo, proxy)]
+            echoed, passed_on = (0.5 * (a + b) for a, b in zip(before, after, strict=True))
             found = scraped(f"127.0.0.1:{here.said('serving')[0]['admin']}")
             resident = resident_mb(here.process.pid)
         told = {(each.name, each.labels.get("quantile", "")): each.value for each in found}
         print(
-            f"{name}: {rate:.0f} tasks a processor second, {rate / bare:.2f} of a bare echo's"
-            f" {bare:.0f};"
+            f"{name}: {rate:.0f} tasks a processor second, {rate / echoed:.2f} of a bare echo's"
+            f" {echoed:.0f}, {rate / passed_on:.2f} of a bare proxy's {passed_on:.0f};"
             f" decision p99 {told['decision_ms', '0.99']:.2f} ms, {resident:.0f} MB"
         )
-    process.kill()
 
 
 if __name__ == "__main__":
