@@ -90,6 +90,18 @@ def test_own_tasks_count_for_as_long_as_no_status_has_told_of_them(numbers):
     assert (plain.action == 2).any()
 
 
+def test_a_compiled_rule_measures_regret_only_if_it_is_asked_to():
+    small = load("campus", SMALL["alike"])
+    worlds = [episode(small, 4, 0)]
+    for watchers in ([], [Regret(small, method("aov-gap"))]):
+        plain, fast = (
+            play(small, method("aov-gap"), worlds, watchers=watchers, compiled=compiled)
+            for compiled in (False, True)
+        )
+        assert repr(plain[0].status) == repr(fast[0].status)
+        assert np.isnan(plain[0].status.decision_regret) == (not watchers)
+
+
 @pytest.mark.parametrize("name", COMPILED)
 def test_a_compiled_rule_decides_as_the_plain_one(name):
     plain = _decides_alike(name, WORLD, [episode(WORLD, 4, number) for number in range(2)])
@@ -102,15 +114,3 @@ def test_what_has_no_compiled_form_is_played_all_the_same():
         play(WORLD, method("prequal"), episodes, compiled=compiled) for compiled in (False, True)
     )
     np.testing.assert_array_equal(plain[0].action, other[0].action)
-
-
-def test_a_compiled_rule_measures_regret_only_if_it_is_asked_to():
-    small = load("campus", SMALL["alike"])
-    worlds = [episode(small, 4, 0)]
-    for watchers in ([], [Regret(small, method("aov-gap"))]):
-        plain, fast = (
-            play(small, method("aov-gap"), worlds, watchers=watchers, compiled=compiled)
-            for compiled in (False, True)
-        )
-        assert repr(plain[0].status) == repr(fast[0].status)
-        assert np.isnan(plain[0].status.decision_regret) == (not watchers)

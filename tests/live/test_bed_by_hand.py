@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import signal
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import grpc
@@ -13,7 +15,7 @@ from cosmo.errors import EngineError
 from cosmo.live import load as generator
 from cosmo.live import processes, realtime, wire
 from cosmo.live.admin import Admin
-from cosmo.live.bed import compare, namespaces
+from cosmo.live.bed import compare, conduct, namespaces
 from cosmo.live.bed.generator import read_replayed, write_replayed
 from cosmo.live.bed.plan import Unit, check_playable, load_bed_plan
 from cosmo.live.bed.results import difference_told, sentence, standings
@@ -394,3 +396,42 @@ def test_what_an_admin_page_shows():
         await node.close()
 
     play(scene())
+
+
+def test_a_plan_is_conducted_scale_by_scale_and_gone_on_with(tmp_path, monkeypatch):
+    plan = load_bed_plan(
+        "one", ['methods=["all-local", "never"]', "scales=[5, 1]", "episodes=1", "rates=[220]"]
+    )
+    played, said, grounds = [], [], []
+
+    def compared(unit, ground, most_late_ms):
+        played.append((unit.scale, unit.method, most_late_ms))
+        fields = {"seed": unit.seed, "scale": unit.scale, "episode": unit.episode}
+        return row(unit.method, valid=unit.method == "never", **fields)
+
+    @contextmanager
+    def ground_of(plan, scale):
+        grounds.append(scale)
+        yield None
+
+    monkeypatch.setattr(conduct, "compared", compared)
+    monkeypatch.setattr(conduct, "_ground_of", ground_of)
+    rows = conduct.conducted(plan, tmp_path / "out", said.append)
+    late_ms = plan.most_late_ms
+    assert played == [(scale, name, late_ms) for scale in (5, 1) for name in ("all-local", "never")]
+    assert [(each.scale, each.method) for each in rows] == [told[:2] for told in played]
+    assert grounds == [5, 1]
+    assert said[0] == "1 of 4: all-local, 220 tasks/s, 5 times slower, run 100, episode 0"
+    assert said[3] == "4 of 4: never, 220 tasks/s, real time, run 100, episode 0"
+    played.clear()
+    conduct.conducted(plan, tmp_path / "out")
+    assert [name for _, name, _ in played] == ["all-local"] * 2  # what had no verdict
+    assert [each.valid for each in conduct.read_rows(tmp_path / "out")].count(True) == 2
+
+
+def test_a_bed_that_is_told_to_end_says_by_which_signal():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended, conduct._told_to_end():
+        signal.raise_signal(signal.SIGTERM)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == before

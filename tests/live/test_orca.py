@@ -8,12 +8,14 @@ import grpc
 import pytest
 from benchmarks import raw_http2 as raw
 
+from cosmo.live import orca as orca_room
 from cosmo.live import wire
 from cosmo.live.items import Fate, Item
-from cosmo.live.orca import SERVICE, TRAILER, Orca
+from cosmo.live.orca import SERVICE, TRAILER, Orca, OrcaLoadReportRequest
 from cosmo.live.smoothed import SmoothedLevel, SmoothedRate
 from cosmo.live.station import Station
 from cosmo.live.virtual import VirtualClock
+from live.by_hand import AbortedError, Context
 from live.nodes import config, play, started
 from observations import site
 
@@ -92,6 +94,54 @@ def site_of_sn():
     from cosmo import load
 
     return site(load("paper"))
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "every_s"), [(0.0, 1.0), (0.05, 0.1), (2.5, 2.5), (3600.0, 3600.0), (9e3, 3600.0)]
+)
+def test_reports_of_a_stream_are_as_far_apart_as_is_asked_within_bounds(
+    asked_s, every_s, monkeypatch
+):
+    pauses = []
+
+    async def scene():
+        station = Station(site_of_sn().sn, 0, 0.0, 0.1, lambda *_: None)
+        orca = Orca(station, 480_000.0, VirtualClock(), config("sn").tls)
+
+        async def wait_for(waiting, seconds):
+            waiting.close()
+            pauses.append(seconds)
+            orca.close()
+
+        request = OrcaLoadReportRequest()
+        request.report_interval.seconds = int(asked_s)
+        request.report_interval.nanos = round(asked_s % 1 * 1e9)
+        with monkeypatch.context() as patched:
+            patched.setattr(orca_room.asyncio, "wait_for", wait_for)
+            told = [each async for each in orca.stream(request, Context())]
+        assert len(told) == 1
+        assert orca._streams == 0
+
+    play(scene())
+    assert pauses == [every_s]
+
+
+def test_there_are_64_streams_of_reports_and_none_for_nonsense():
+    async def scene():
+        station = Station(site_of_sn().sn, 0, 0.0, 0.1, lambda *_: None)
+        orca = Orca(station, 480_000.0, VirtualClock(), config("sn").tls)
+        streams = [orca.stream(OrcaLoadReportRequest(), Context()) for _ in range(65)]
+        for each in streams[:64]:
+            await anext(each)
+        with pytest.raises(AbortedError, match="RESOURCE_EXHAUSTED"):
+            await anext(streams[64])
+        with pytest.raises(AbortedError, match="INVALID_ARGUMENT"):
+            await anext(orca.stream(None, Context()))
+        for each in streams:
+            await each.aclose()
+        assert orca._streams == 0
+
+    play(scene())
 
 
 def test_reports_come_on_answers_and_over_a_stream_until_the_sn_drains():

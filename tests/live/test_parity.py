@@ -1,12 +1,18 @@
 """Under the virtual clock, live nodes take the simulator's decisions on every task."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from cosmo import load, method
+from cosmo.live.bed import parity
 from cosmo.live.bed.parity import differences
+from cosmo.live.items import Fate
 from cosmo.policy.registry import METHODS
 from cosmo.policy.trained import TRAINED
 from cosmo.workload import episode
+from cosmo.world.records import FN, FP, TN, TP
 from live.parity import untrained
 
 SHORT = ["episode.window_ms=700", "episode.warmup_ms=0"]
@@ -25,6 +31,21 @@ def _check(scenario, name, number=0):
     assert compared.tasks.tolist() == []
     assert compared.live == compared.simulated
     return found, compared.live
+
+
+@pytest.mark.parametrize(
+    ("world", "more"),
+    [
+        ("campus", ["sn.count=3", "backhaul.reach=[[0, 2], [1], [0, 1, 2]]"]),
+        ("shared-sn", ["status.loss_probability=0.3", "status.jitter_ms=20"]),
+        ("fading-backhaul", ["fading.period_ms=20", "mobility.distances_m=[8.0, 1.0, 1.0, 1.0]"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["aov-gap", "piggyback", "priced-books"])
+def test_short_episodes_of_all_kinds_are_decided_as_in_the_simulator(name, world, more):
+    short = ["episode.window_ms=60", "episode.warmup_ms=0", "workload.rate=400"]
+    found, _ = _check(load(world, [*short, *more]), name)
+    assert len(found.tasks) > 10
 
 
 @pytest.mark.parametrize("name", [*PLAIN, "cosmo", "cosmo-next"])
@@ -97,6 +118,50 @@ def test_equal_instants_keep_their_order():
     scenario = load("paper", [*SHORT, *round_numbers])
     for name in ("local-until-full", "aov-gap", "periodic:interval_ms=4"):
         _check(scenario, name)
+
+
+# An episode of one task for each column: action, times of decision and end, outcome and fate.
+_ALIKE = [
+    (1, 5.0, 9.0, TP, False, Fate.DONE),
+    (0, 5.0, 9.0, FP, False, Fate.LATE),
+    (0, 5.0, 9.0, FP, True, Fate.REFUSED),
+    (2, 5.0, 5.0, TN, False, Fate.REJECTED),
+    (2, 5.0, 5.0, FN, False, Fate.REJECTED),
+]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "same"),
+    [
+        *((each, each, True) for each in _ALIKE),
+        ((1, 5.0, 9.0, TP, False, Fate.DONE), (2, 5.0, 9.0, TP, False, Fate.DONE), False),
+        ((1, 5.0, 9.0, TP, False, Fate.DONE), (1, 5.5, 9.0, TP, False, Fate.DONE), False),
+        ((1, 5.0, 9.0, TP, False, Fate.DONE), (1, 5.0, 9.5, TP, False, Fate.DONE), False),
+        ((1, 5.0, 9.0, TP, False, Fate.LATE), (1, 5.0, 9.0, TP, False, Fate.LATE), False),
+        ((2, 5.0, 9.0, TN, False, Fate.DONE), (2, 5.0, 9.0, TN, False, Fate.DONE), False),
+        # Of a refusal by an SN the EN hears later; of one by itself at once.
+        ((1, 5.0, 9.0, FP, True, Fate.REFUSED), (1, 5.0, 8.0, FP, True, Fate.REFUSED), True),
+        ((0, 5.0, 9.0, FP, True, Fate.REFUSED), (0, 5.0, 8.0, FP, True, Fate.REFUSED), False),
+        # Without a decision there is nothing to compare.
+        ((-1, 5.0, 9.0, 0, False, 0), (-1, 6.0, 8.0, 0, False, 0), True),
+        ((0, 5.0, 9.0, TP, False, Fate.DONE), (-1, 5.0, 9.0, TP, False, Fate.DONE), False),
+    ],
+)
+def test_what_counts_as_a_difference(ours, theirs, same, monkeypatch):
+    live_columns = {"action": 0, "decided_ms": 1, "finished_ms": 2, "fate": 5}
+    columns = {"action": 0, "decided_ms": 1, "finished_ms": 2, "outcome": 3, "refused": 4}
+    live, simulated = (
+        SimpleNamespace(
+            updates=number, update_decisions=number + 1,
+            **{name: np.array([values[place]]) for name, place in named.items()},
+        )
+        for number, values, named in ((3, ours, live_columns), (5, theirs, columns))
+    )  # fmt: skip
+    monkeypatch.setattr(parity, "play", lambda *_: [simulated])
+    monkeypatch.setattr(parity, "VirtualWorld", lambda *_: SimpleNamespace(play=lambda: live))
+    found = parity.differences(None, lambda: None, None)
+    assert found.tasks.tolist() == ([] if same else [0])
+    assert (found.live, found.simulated) == ((3, 4), (5, 6))
 
 
 def test_a_difference_would_be_found():
