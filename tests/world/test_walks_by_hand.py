@@ -46,3 +46,13 @@ def test_who_turns_at_the_edge_crosses_the_cell_again_and_again():
 def test_who_stays_is_in_range_at_all_times():
     assert _walk(9.0, 0.0, stay=True) == [9.0, 0.0, 0.0, math.inf, 14.0, 10.0]
     assert _walk(9.0, 180.0, stay=True) == [-9.0, 0.0, 0.0, math.inf, math.inf, 0.0]
+
+
+def test_at_the_very_edge():
+    # 5 m behind: it leaves as it starts. Nearly so: half a ms later.
+    assert _walk(5.0, 180.0) == [-5.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert _walk(5.0, 180.0, stay=True) == [-5.0, 0.0, 0.0, math.inf, 0.0, 10.0]
+    assert _walk(4.9995, 180.0, stay=True) == [-4.9995, 0.0, 0.0, math.inf, 0.0005, 10.0]
+    # A chord of 0.2 m: half of it is 0.1.
+    aside = math.sqrt(25.0 - 0.01)
+    assert _walk(aside, 90.0) == [0.0, round(aside, 9), 0.0, 0.1, 0.1, 0.0]
