@@ -22,6 +22,7 @@ from cosmo.live.bed.results import difference_told, sentence, standings
 from cosmo.live.config import changed_config, load_config
 from cosmo.live.items import Fate
 from cosmo.live.load import Load, Replayed, replayed
+from cosmo.live.serving import Serving
 from cosmo.live.sites import configs_of, site_of_node
 from cosmo.world.records import FP, TP
 from live.beds import row
@@ -435,3 +436,71 @@ def test_a_bed_that_is_told_to_end_says_by_which_signal():
         signal.raise_signal(signal.SIGTERM)
     assert ended.value.code == 128 + signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("GET /healthz HTTP/1.1", "200 OK"),
+        ("GET /healthz", "200 OK"),
+        ("POST /healthz HTTP/1.1", "404 Not Found"),
+        ("GET", "404 Not Found"),
+        ("", "404 Not Found"),
+    ],
+)
+def test_requests_at_an_admin_port(line, code):
+    lines, written, closed = [f"{line}\r\n".encode(), b"Host: here\r\n", b"\r\n"], [], []
+
+    async def readline():
+        return lines.pop(0)
+
+    async def drain():
+        pass
+
+    reader = SimpleNamespace(readline=readline)
+    writer = SimpleNamespace(write=written.append, drain=drain, close=lambda: closed.append(1))
+    page = Admin(SimpleNamespace(draining=False), None, None)
+    assert page.port == 0
+    asyncio.run(page._answer(reader, writer))
+    body = "serving\n" if code == "200 OK" else "not here\n"
+    assert b"".join(written).decode() == (
+        f"HTTP/1.1 {code}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
+    )
+    assert closed == [1]
+
+
+def test_cancelled_timers_are_cleared_away_when_they_are_many_and_most(monkeypatch):
+    monkeypatch.setattr(realtime, "sys", SimpleNamespace(platform="elsewhere"))
+    loop = SimpleNamespace(call_later=lambda *_: SimpleNamespace(cancel=int))
+    for count, kept, cleared in ((600, 300, 301), (300, 256, 257)):
+        host = realtime.RealHost(loop)
+        timers = [host.at(1e6 + number, 0, int) for number in range(count)]
+        for timer in timers[-kept:]:
+            timer.cancel()
+        assert (len(host._heap), host._cancelled) == (count, kept)
+        timers[1].cancel()
+        assert (len(host._heap), host._cancelled) == (count - cleared, 0)
+        host.close()
+
+
+def test_facts_of_a_node_that_stops():
+    late = SimpleNamespace(quantile=lambda share: 100.0 * share + 0.00049, most=7.0)
+    half = SimpleNamespace(host=SimpleNamespace(lateness_ms=late))
+    core = SimpleNamespace(updates=3, suppressed=4)
+    half.node = SimpleNamespace(core=core)
+    timers = {"timer_p99_ms": 99.0, "timer_most_ms": 7.0}
+    assert Serving.facts(half) == {**timers, "updates": 3, "updates_suppressed": 4}
+
+    async def scene():
+        half.node, _ = made("en", {"behaviour.guard": True})
+        facts = Serving.facts(half)  # no decision has been timed
+        assert facts == {**timers, "faults": 0, "guard_ms": 0.0}
+        for took_ms in (1.0, 2.0):
+            half.node.core.chooser.decision_ms.add(took_ms)
+        half.node.overhead.add(5.0)
+        assert Serving.facts(half)["decision_p99_ms"] == 1.99
+        assert Serving.facts(half)["guard_ms"] == 5.0
+        await half.node.close()
+
+    play(scene())

@@ -6,22 +6,24 @@ over two hops of 1 ms.
 """
 
 import math
+from dataclasses import fields
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cosmo import load
+from cosmo import load, method
 from cosmo.errors import InputError
 from cosmo.live import guarded
-from cosmo.live.chooser import feedback_of
-from cosmo.live.core_en import Cache, EnRules
-from cosmo.live.core_sn import Peer, SnRules
+from cosmo.live.chooser import Chooser, feedback_of
+from cosmo.live.core_en import Cache, EnCore, EnRules
+from cosmo.live.core_sn import Peer, SnCore, SnRules
 from cosmo.live.decisions import DecisionLog, _known_told
 from cosmo.live.guarded import Guarded
-from cosmo.live.host import DELIVERY, EN_DECISION, FINISH, GENERATION, SN_DECISION
+from cosmo.live.host import DELIVERY, EN_DECISION, FINISH, GENERATION, SN_DECISION, Emulated
 from cosmo.live.items import Fate, Item
+from cosmo.live.link import Link
 from cosmo.live.metrics import Counters
 from cosmo.live.shadow import Shadow
 from cosmo.live.station import Station
@@ -87,6 +89,11 @@ def test_a_station_s_state_wait_and_delay():
     assert station.state(5.0).tolist() == [0.0, 2.0, EN * 15.0, 90_000.0, 3.0, 4.0]
     station.complete(0, 11.0)  # 4 ms, then 10: a tenth of the difference
     assert station.state(11.0)[5] == pytest.approx(4.0 + 0.1 * 6.0)
+    short = Station(here.en, 0, 50_000.0, 0.1, lambda *_: None)
+    for now, length in ((0.0, 0.5), (1.0, 10.0)):
+        short.admit(task(0), now)
+        short.complete(0, now + length)
+    assert short.state(20.0).tolist() == [2.0, 0.0, 0.0, 240_000.0, 0.0, 0.5 + 0.1 * 9.5]
     # Work that takes longer than declared is work of no length.
     assert station.state(20.0).tolist()[2] == 0.0
     assert station.delay_ms(task(9, generated_ms=18.0, cycles=EN), 20.0) == 3.0
@@ -166,8 +173,24 @@ def test_what_an_en_sees_of_a_task_and_of_its_links():
     assert (seen.status_ms[0, 0], seen.sn.tolist()) == (1.5, [[0]])
     assert seen.up_link_mbps[0, 0].tolist() == [96.0, 0.0, 0.0]
     assert seen.up_backlog_ms[0, 0] == pytest.approx(3.0 + 2.0 + 64 / 12_000 - 4.0)
+    assert {len(getattr(seen, each.name)) for each in fields(seen)} == {1}
     core.caches[0].unbooked_ms = 10.0
     assert core.observation(item, 4.0).up_backlog_ms[0, 0] == pytest.approx(7.0 + 64 / 12_000)
+
+
+def test_an_en_of_several_sees_its_own_sns():
+    uneven = load("campus", ["backhaul.reach=[[0, 1], [1], [0]]"])
+    here, clock = site(uneven), VirtualClock()
+    chooser = Chooser(method("periodic"), here, 1)
+    links = [Link(here.links, 1, 0, up=True)]
+    core = EnCore(here, 1, chooser, clock, Emulated(clock), Wires(), links)
+    seen = core.observation(task(0), 0.0)
+    assert {len(getattr(seen, each.name)) for each in fields(seen)} == {1}
+    assert (seen.en.tolist(), seen.sn.tolist()) == ([1], [[1, -1]])
+    assert seen.status.shape == (1, 2, 4)
+    assert seen.up_link_mbps[0, 1].tolist() == [1.0, 0.0, 0.0]
+    assert seen.up_backlog_ms.tolist() == [[0.0, math.inf]]
+    assert core.rules == EnRules()
 
 
 def test_messages_of_an_en_are_there_when_its_books_say():
@@ -424,6 +447,65 @@ def test_an_sn_decides_until_its_end_and_one_that_takes_over_begins_at_once():
     clock.at(15.0, 0, lambda: core.take_over(core.teller))
     clock.run()
     assert (core.decisions, clock.now()) == (4, 25.0)  # 0, 10, 15, 25
+
+
+def _of_campus():
+    """SN 0, which ENs 0 and 2 reach, of two; SN 1 is reached by all three."""
+    uneven = load("campus", ["backhaul.reach=[[0, 1], [1], [0, 1]]", "backhaul.down_mbps=8"])
+    here, clock, wires = site(uneven), VirtualClock(), Timed()
+    made = Rides()
+    links = [Link(here.links, en, 0, up=False) for en in (0, 2)]
+    teller = GuardedTeller(made, here)
+    return SnCore(here, 0, teller, clock, Emulated(clock), wires, links), clock, wires, made
+
+
+def test_an_sn_of_several_ens_tells_whom_it_means():
+    core, clock, wires, made = _of_campus()
+    seen = core.observation(0.0)
+    assert {len(getattr(seen, each.name)) for each in fields(seen)} == {1}
+    assert seen.en.tolist() == [[0, 2, -1]]
+    assert seen.down_link_mbps[0].tolist() == [[8.0, 0.0, 0.0]] * 2 + [[1.0, 0.0, 0.0]]
+    assert np.isnan(seen.acknowledged_ms).all()
+    assert not seen.acknowledged.any()
+    made.decide = lambda nodes: (np.array([[False, True, True]]), np.full(1, np.inf))
+    core.begin()
+    clock.run()
+    assert [en for en, _, _ in wires.statuses] == [1]
+    assert (core.updates, core.suppressed, core.decisions) == (1, 0, 1)
+    core.arrive(task(0, cycles=SN), 1)
+    clock.run()
+    assert made.seen[-1].en.tolist() == [2]
+    assert {len(getattr(made.seen[-1], each.name)) for each in fields(made.seen[-1])} == {1}
+
+
+def test_an_sn_without_an_updater_is_silent_and_knows_no_numbers():
+    here, clock = site(PAPER), VirtualClock()
+    links = [Link(here.links, 0, 0, up=False)]
+    core = SnCore(here, 0, None, clock, Emulated(clock), Wires(), links)
+    core.begin()
+    assert (clock._events, core.peers[0].numbers.tolist()) == ([], [])
+    assert (core.decisions, core.updates, core.suppressed) == (0, 0, 0)
+    assert core.rules == SnRules()
+
+
+def test_256_statuses_are_remembered_until_they_are_acknowledged():
+    core, _, _ = sn_node("periodic")
+    for number in range(257):
+        core._numbered(np.zeros(4), float(number))
+    core.acknowledged(0, 0)
+    assert math.isnan(core.peers[0].acknowledged_ms)
+    core.acknowledged(0, 1)
+    assert core.peers[0].acknowledged_ms == 1.0
+
+
+def test_a_budget_that_is_gone_at_an_sn():
+    for deadline_ms, results in ((5.0, [(0, Fate.EXPIRED)]), (5.5, [])):
+        core, _, wires = sn_node("never", drop_late=True)
+        core.arrive(task(0, generated_ms=-5.0, deadline_ms=deadline_ms), 0)
+        assert wires.results == results
+    core, _, wires = sn_node("never")  # as R11 says
+    core.arrive(task(0, generated_ms=-500.0), 0)
+    assert wires.results == []
 
 
 # Who is asked.

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cosmo.live import serve_en, serve_sn, wire
+from cosmo.live.config import changed_config
 from cosmo.live.items import Fate, Item
 from live.by_hand import AbortedError, Context, made, turns
 from live.nodes import play
@@ -257,6 +258,54 @@ def test_three_tasks_that_nobody_has_sent_come_before_the_first():
             assert (each.time_ms[0], each.generated_ms[0], each.ue[0]) == (7.0, -1.0, -1)
             assert (each.deadline_ms[0], each.input_bytes[0]) == (220.0, 50_000.0)
             assert (each.cycles[0], each.residual_ms[0]) == (650_000.0, 15_000.0)
+        await node.close()
+
+    play(scene())
+
+
+def test_calls_are_counted_from_their_task_to_their_answer():
+    async def scene():
+        node, host = made("en", {"limits.calls": 1}, "all-local")
+        task = wire.Task(id=4, cycles=18_000.0 * 8.0, deadline_us=90_000)
+        call = asyncio.create_task(node.submit(task, Context()))
+        await turns()
+        assert node.under_way == 1
+        with pytest.raises(AbortedError, match="RESOURCE_EXHAUSTED"):
+            await node.submit(task, Context())
+        assert (node.under_way, node.counters.get("turned_away_total")) == (1, 1.0)
+        host.time_ms = 8.0
+        min(host.timers, key=lambda timer: timer[0])[1]()
+        assert (await call).fate == Fate.DONE
+        assert node.under_way == 0
+        again = asyncio.create_task(node.submit(task, Context()))
+        await turns()
+        again.cancel()
+        await turns()
+        assert (node.under_way, node.counters.get("cancelled_total")) == (0, 1.0)
+        assert node.core.under_way == 0
+        await node.close()
+
+    play(scene())
+
+
+def test_a_client_has_its_bucket_until_limits_of_it_change():
+    async def scene():
+        few = {"limits.calls_per_s": 1e-6, "limits.burst": 2}
+        node, _ = made("en", few)
+        task = wire.Task(cycles=1.0, deadline_us=1)
+
+        async def taken():
+            try:
+                await node._check(task, Context(), 0, False)
+            except AbortedError:
+                return False
+            return True
+
+        assert [await taken() for _ in range(3)] == [True, True, False]
+        node._take_limits(changed_config(node.config, {"limits.calls": 9}))
+        assert not await taken()
+        node._take_limits(changed_config(node.config, {"limits.burst": 1}))
+        assert [await taken() for _ in range(2)] == [True, False]
         await node.close()
 
     play(scene())

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from cosmo.live.bed.grounds import Ground
 from cosmo.live.handlers import Commands
 from cosmo.live.items import Fate, Item
 from cosmo.live.logs import Log
-from live.by_hand import StillHost, made, turns
+from live.by_hand import AbortedError, Context, StillHost, made, turns
 from live.nodes import config, play
 
 # A client's requests.
@@ -51,6 +52,30 @@ def test_a_client_learns_how_long_the_way_is(monkeypatch):
     assert requests.one_way_ms == pytest.approx(5.0 + 0.1 * (15.0 - 5.0))
     requests.answer(outcome, 100.0, 7.0)  # sooner than the EN says: no way at all
     assert requests.one_way_ms == pytest.approx(0.9 * 6.0)
+
+
+def test_what_a_client_does_not_say_is_nothing():
+    given = []
+
+    def submit(task, timeout):
+        given.append((task, timeout))
+        return wire.Outcome(fate=1)
+
+    async def submitted(task, timeout):
+        return submit(task, timeout)
+
+    with client.Client("127.0.0.1:1") as plain:
+        assert plain.one_way_ms == 0.0
+        plain._submit = submit
+        plain.submit(b"x", deadline_ms=50.0)
+
+    async def scene():
+        async with client.AsyncClient("127.0.0.1:1") as other:
+            other._submit = submitted
+            await other.submit(b"x", deadline_ms=50.0)
+
+    play(scene())
+    assert given == [(wire.Task(deadline_us=50_000, input=b"x"), pytest.approx(1.05))] * 2
 
 
 # Channels.
@@ -98,6 +123,25 @@ def test_who_calls_is_a_certificate_s_name_or_an_address():
     assert peers.client_of(context("b", "a"), signed) == "a"
     assert peers.client_of(context(), signed) == "ipv4:10.0.0.1"
     assert peers.client_of(context("b"), SimpleNamespace(certificate="")) == "ipv4:10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("certificate", "allowed", "names", "refused"),
+    [
+        ("", ["a"], [], False),
+        ("c", [], ["b"], False),
+        ("c", ["a", "b"], ["b"], False),
+        ("c", ["a"], ["b"], True),
+        ("c", ["a"], [], True),
+    ],
+)
+def test_who_may_call(certificate, allowed, names, refused):
+    held = {"x509_subject_alternative_name": [name.encode() for name in names]}
+    context, tls = Context(), SimpleNamespace(certificate=certificate, allowed=allowed)
+    context.auth_context = lambda: held
+    why = "PERMISSION_DENIED.*this certificate may not call here"
+    with pytest.raises(AbortedError, match=why) if refused else nullcontext():
+        asyncio.run(peers.check_caller(context, tls))
 
 
 @pytest.mark.parametrize(("calls", "streams"), [(1, 1000), (250, 1000), (251, 1004)])
