@@ -177,6 +177,9 @@ def test_a_standing_is_over_its_episodes():
     [three] = standings(plan, [row(live=0.95, episode=k) for k in range(3)])
     assert difference_told(three) == "+0.050 ± 0.000"
     assert (three.within(0.0499), three.within(0.05 + 1e-9)) == (False, True)
+    late = [row(valid=False, scale=scale) for scale in (2.0, 3.0)]
+    few = standings(plan, [row(), *late])
+    assert sentence(plan, few).endswith(" 2 have no verdict: timers were late, or calls failed.")
     far = standings(plan, [row(), row("all-local", 0.7, scale=5.0)])
     assert sentence(plan, far) == (
         "Live nodes are within 0.05 of the simulator's share of tasks in time in 1 of 2"
@@ -240,6 +243,78 @@ def test_links_between_namespaces_let_through_what_they_should(monkeypatch):
     ground._addresses |= {(str(k), "x"): "" for k in range(2 * 257 - 4)}
     ground.join("ues", "sn0", None)
     assert ground.address("ues", "sn0", 5) == "10.78.1.2:5"
+
+
+def test_the_network_of_a_scenario_is_slowed_down_with_its_time(monkeypatch):
+    done, waited, kept = [], [], []
+    keeper = SimpleNamespace(stdin=SimpleNamespace(close=int), wait=waited.append)
+    monkeypatch.setattr(namespaces, "_run", lambda *words: done.append(" ".join(words)))
+    monkeypatch.setattr(
+        namespaces.subprocess, "Popen", lambda command, **_: kept.append(command) or keeper
+    )
+    uneven = load("campus", ["en.count=1", "backhaul.up_mbps=[[96, 48]]"])
+    with namespaces.namespaces(uneven, 4.0) as ground:
+        assert "chrt" not in ground.command("en0")
+    rates = [each.split(" rate ")[1].split("bit")[0] for each in done if " rate " in each]
+    down = uneven.backhaul.down_mbps
+    wanted = [round(mbps / 4.0 * 1e6 * 1514 / 1448) for mbps in (96, down, 48, down)]
+    assert rates == [str(each) for each in wanted]
+    [command] = kept
+    assert [name.rpartition("-")[2] for name in command[4:]] == ["ues", "en0", "sn0", "sn1"]
+    assert waited == [20.0 + 2.0 * 4]
+
+
+def test_what_a_command_of_the_network_says_is_passed_on(monkeypatch):
+    def run(*_, **__):
+        return SimpleNamespace(returncode=1, stderr="first\nsecond")
+
+    monkeypatch.setattr(namespaces.subprocess, "run", run)
+    with pytest.raises(InputError, match=r"\(ip netns add: first\)$"):
+        namespaces._run("ip", "netns", "add", "x")
+
+    def missing(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(namespaces.subprocess, "run", missing)
+    with pytest.raises(InputError, match="there is no ip here"):
+        namespaces._run("ip", "netns")
+
+
+def test_daemons_of_a_bed_keep_to_the_simulator_s_rules():
+    unit = Unit(load("campus"), 2.0, "periodic", 7, 0)
+    for slow_links in (False, True):
+        ens, sns = compare.daemons_of(unit, SimpleNamespace(slow_links=slow_links))
+        for each in (*ens, *sns):
+            assert (each.scale, each.method.use, each.method.seed) == (2.0, "periodic", 7)
+            assert (each.links.emulate, each.links.emulate_rate) == (True, not slow_links)
+            rules = each.behaviour
+            assert (rules.late, rules.refresh_ms, rules.most_updates_per_s) == ("finish", 0, 1000)
+            assert rules.updates_per_task == rules.update_burst == 1e6
+            assert each.limits.calls == 4096
+
+
+def test_the_generator_has_a_minute_more_than_its_tasks_take(monkeypatch):
+    scenario = load("paper", ["episode.window_ms=60", "episode.warmup_ms=0"])
+    unit, tasks = Unit(scenario, 5.0, "all-local", 0, 0), compare.episode(scenario, 0, 0).tasks
+    reached = compare.arrivals_at_ens(scenario, tasks).time_ms
+    ground = SimpleNamespace(address=lambda *told: f"h:{told[2]}", command=lambda name: (name,))
+    here = [SimpleNamespace(config=SimpleNamespace(name="en0"), port=9)]
+    given, ends = [], SimpleNamespace(returncode=2, stderr="first\nlast\n")
+
+    def run(command, timeout, **_):
+        given.append((command, timeout))
+        return ends
+
+    monkeypatch.setattr(compare.subprocess, "run", run)
+    with pytest.raises(EngineError, match=r"the load generator has failed \(last\)"):
+        compare._replayed(unit, tasks, ground, here)
+    [(command, timeout)] = given
+    assert (command[0], command[-1]) == ("ues", "h:9")
+    last_ms = reached[-1] + tasks.deadline_ms.max()
+    assert timeout == pytest.approx(last_ms * 5.0 / 1000.0 + 60.0)
+    ends.stderr, ends.returncode = "", 1
+    with pytest.raises(EngineError, match=r"\(no reason given\)"):
+        compare._replayed(unit, tasks, ground, here)
 
 
 # The generator of tasks.
