@@ -102,10 +102,10 @@ def test_a_compiled_rule_measures_regret_only_if_it_is_asked_to():
         assert np.isnan(plain[0].status.decision_regret) == (not watchers)
 
 
-# Where numbers are exactly equal, as they are sums of powers of two: the air, the links and the result
-# take 1 ms for 1024 bytes, a hop 1 ms; 10 240 cycles are 10 ms of the EN and 5 ms of the SN. So a task
-# of 1024 bytes is 1 ms on the air and is done after 11 ms at the EN, or after 1 + 2 + 5 + 2 = 10 ms at
-# the SN; one of 8192 bytes after 18 and 8 + 9 + 5 + 2 = 24 ms.
+# Where numbers are exactly equal, as they are sums of powers of two: air, links and results take
+# 1 ms for 1024 bytes, a hop 1 ms; 10 240 cycles are 10 ms of the EN and 5 ms of the SN. So a task
+# of 1024 bytes is 1 ms on the air and is done after 11 ms at the EN, or after 1 + 2 + 5 + 2 = 10 ms
+# at the SN; one of 8192 bytes after 18 and 8 + 9 + 5 + 2 = 24 ms.
 _EXACT = [
     *("access.rate_mbps=8.192", "access.overhead_ms=0", "access.contention_ms=0"),
     *("backhaul.up_mbps=8.192", "backhaul.down_mbps=8.192", "backhaul.hops=1"),
