@@ -53,7 +53,7 @@ class Horizons(AdaptivePricesDispatcher):
 
     def decide(self, tasks):
         """As ever, with each world's own horizon."""
-        self._horizon_ms = self._each[tasks.world]
+        self.horizon_ms = self._each[tasks.world]
         return super().decide(tasks)
 
 

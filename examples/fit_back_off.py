@@ -34,7 +34,7 @@ class Pauses(BackOffDispatcher):
         """As ever, with the pause of each row's world; failures come one at a time."""
         for row in range(len(feedback)):
             one = feedback.rows(np.arange(len(feedback)) == row)
-            self._pause_ms = PAUSES_MS[int(one.world[0])]
+            self.pause_ms = PAUSES_MS[int(one.world[0])]
             super().observe(one)
 
 

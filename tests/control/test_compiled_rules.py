@@ -54,7 +54,8 @@ COMPILED = (
     *("aoi-threshold/estimate:kappa=1000", "aov-gap:timeout_ms=4"),
     *("aov-gap/estimate:threshold=0.2,timeout_ms=8",),
     *("power-of-d:keep=2,d=1,threshold_ms=4", "power-of-d:numbers=4", "power-of-d:interval_ms=7"),
-    "cosmo-next",
+    *("piggyback", "piggyback:numbers=4,gap_ms=9", "back-off"),
+    *("priced-books:most_cycles=1.2e6", "adaptive-prices", "cosmo-next"),
 )
 
 
@@ -68,7 +69,8 @@ def _decides_alike(name, world, episodes):
     for one, other in zip(plain, fast, strict=True):
         for field in ("action", "outcome", "decided_ms", "finished_ms", "refused"):
             np.testing.assert_array_equal(getattr(one, field), getattr(other, field), field)
-        assert (one.updates, one.status_bytes) == (other.updates, other.status_bytes)
+        for counted in ("updates", "rides", "status_bytes", "update_decisions"):
+            assert getattr(one, counted) == getattr(other, counted), counted
         assert repr(one.status) == repr(other.status)  # NaN where nothing was measured
     return plain
 

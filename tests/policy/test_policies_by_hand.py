@@ -45,8 +45,8 @@ def test_a_step_of_the_aoci_threshold():
 def test_slots_that_an_sn_has_not_are_no_work():
     scenario = load("campus", ["sn.slots=[1,4]", "sn.cycles_per_ms=[1000,2000]"])
     dispatcher = PricedBooksDispatcher(site(scenario), 1e12, 1e-9)
-    dispatcher._slot_free[0, 0, 0, 0] = 1003.0 + 6.0
-    dispatcher._slot_free[0, 0, 1, :2] = 1003.0 + 2.0, 1003.0 - 5.0
+    dispatcher.slot_free[0, 0, 0, 0] = 1003.0 + 6.0
+    dispatcher.slot_free[0, 0, 1, :2] = 1003.0 + 2.0, 1003.0 - 5.0
     seen = tasks(load("campus"), en_state=[2, 0, 36_000.0, 1, 0, 0])
     total = site(scenario).en.full_rate[0] + 1000 + 4 * 2000
     # 36 000 cycles here, 6 ms of 1000 cycles and 2 ms of 2000 there.

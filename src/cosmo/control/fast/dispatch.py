@@ -2,12 +2,16 @@
 
 import numpy as np
 
+from cosmo.control.fast.books import by_books, write
 from cosmo.control.fast.friends import drawn, expected, remember
+from cosmo.control.fast.prices import count, too_dear
 from cosmo.control.fast.records import (
+    ADAPTIVE,
     ESTIMATE,
     FRIENDS,
     IN_TURN,
     LOCAL,
+    PRICED,
     STRICT,
     TRUTH,
     UNTIL_FULL,
@@ -38,27 +42,16 @@ def _by_truth(turn, row):
 @compiled
 def _wait_and_room(known, memory, rule, turn, row, column, needed, arrival, fresh):
     """How long a task would wait at an SN, and whether that has room for it."""
-    task, sn = turn.dispatch[row], turn.reached[row, column]
     if rule == ESTIMATE:
         idle = told(known, turn, row, column, fresh, IDLE) > 0
         work = told(known, turn, row, column, fresh, WORK)
         room = told(known, turn, row, column, fresh, STORAGE) >= needed
-        return (0.0 if idle else work / known.sn_full_rate[sn]), room
+        rate = known.sn_full_rate[turn.reached[row, column]]
+        return (0.0 if idle else work / rate), room
     if rule == FRIENDS:
         wait, room = expected(known, memory.friends, turn, row, column, needed)
         return wait, room and drawn(memory.friends, turn, row, column)
-    free = memory.slot_free[task.world, task.en, column]
-    earliest = free[0]
-    for slot in range(1, free.size):
-        earliest = min(earliest, free[slot])
-    reserved, held = 0.0, 0
-    finish = memory.finish[task.world, task.en, column]
-    for entry in range(finish.size):
-        if finish[entry] > task.time_ms:
-            reserved += memory.reserved[task.world, task.en, column, entry]
-            held += 1
-    room = known.sn_storage[sn] - reserved >= needed and held < known.sn_queue[sn]
-    return max(earliest - arrival, 0.0), room
+    return by_books(known, memory.books, turn, row, column, needed, arrival)
 
 
 @compiled
@@ -122,32 +115,24 @@ def chosen(known, memory, rule, turn, row, fresh):
         return _by_truth(turn, row)
     if rule == STRICT:
         return _strict(known, turn, row, fresh)
+    if rule in (PRICED, ADAPTIVE):
+        books, prices = memory.books, memory.prices
+        if too_dear(known, books, prices, turn, row, rule == ADAPTIVE):
+            return turn.reached.shape[1] + 1
     return _faster_feasible(known, memory, rule, turn, row, fresh)
 
 
 @compiled
-def write_books(known, memory, rule, turn, row, action):
-    """`dispatchers.books` and `dispatchers.power_of_d`: what was sent where."""
+def write_down(known, memory, rule, turn, row, action):
+    """What a rule remembers of a decision: arrivals, and what was sent where."""
+    if rule == ADAPTIVE:
+        count(memory.prices, turn, row)
     if action == 0 or action > turn.reached.shape[1]:
         return
     task, column = turn.dispatch[row], action - 1
-    sn = turn.reached[row, column]
     needed = max(task.input_bytes, known.reservation_floor)
     arrival = task.time_ms + upload_ms(known, turn, row, column)
     if rule == FRIENDS:
         remember(memory.friends, turn, row, column, arrival, needed)
-        return
-    free = memory.slot_free[task.world, task.en, column]
-    slot = 0
-    for k in range(1, free.size):
-        if free[k] < free[slot]:
-            slot = k
-    done = max(arrival, free[slot]) + task.cycles / known.sn_speed[sn]
-    free[slot] = done
-    finish = memory.finish[task.world, task.en, column]
-    entry = 0
-    for k in range(1, finish.size):
-        if finish[k] < finish[entry]:
-            entry = k
-    finish[entry] = done
-    memory.reserved[task.world, task.en, column, entry] = needed
+    else:
+        write(known, memory.books, turn, row, column, arrival, needed)

@@ -4,7 +4,11 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from cosmo.control.fast.books import books_of
+from cosmo.control.fast.prices import prices_of
 from cosmo.control.fast.records import (
+    ADAPTIVE,
+    BACK_OFF,
     BOOKS,
     BY_AGE,
     BY_CLOCK,
@@ -16,6 +20,7 @@ from cosmo.control.fast.records import (
     IN_TURN,
     LOCAL,
     NO_CROWD,
+    PRICED,
     SILENT,
     STRICT,
     TO_FRIENDS,
@@ -30,15 +35,21 @@ from cosmo.control.fast.records import (
 )
 from cosmo.control.full_information import FullInformation
 from cosmo.node import RAW, Dispatcher, Site, Updater
-from cosmo.policy.dispatchers import EstimateDispatcher, SelfTrackingDispatcher, StrictDispatcher
+from cosmo.policy.dispatchers import (
+    AdaptivePricesDispatcher,
+    BackOffDispatcher,
+    EstimateDispatcher,
+    PricedBooksDispatcher,
+    SelfTrackingDispatcher,
+    StrictDispatcher,
+)
 from cosmo.policy.dispatchers.power_of_d import ENTRIES, PowerOfDDispatcher
 from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.policy.next.crowd.en import CrowdDispatcher
 from cosmo.policy.next.crowd.ground import Ground
 from cosmo.policy.next.crowd.sn import CrowdUpdater
-from cosmo.policy.queue import first_slots
 from cosmo.policy.updaters import AoiThresholdUpdater, AovGapUpdater, NeverUpdater, PeriodicUpdater
-from cosmo.policy.updaters.to_friends import MovedUpdater, RegularUpdater
+from cosmo.policy.updaters.to_friends import MovedUpdater, RegularUpdater, RidingUpdater
 from cosmo.scenario import Scenario
 from cosmo.world import Outcome
 
@@ -51,6 +62,9 @@ _EN: dict[type, int] = {
     EstimateDispatcher: ESTIMATE,
     StrictDispatcher: STRICT,
     SelfTrackingDispatcher: BOOKS,
+    BackOffDispatcher: BACK_OFF,
+    PricedBooksDispatcher: PRICED,
+    AdaptivePricesDispatcher: ADAPTIVE,
     PowerOfDDispatcher: FRIENDS,
     CrowdDispatcher: CROWD,
 }
@@ -61,6 +75,7 @@ _SN = (
     AovGapUpdater,
     RegularUpdater,
     MovedUpdater,
+    RidingUpdater,
     CrowdUpdater,
 )
 
@@ -100,6 +115,7 @@ def rules_of(
         timeout_ms=0.0,
         warmup_ms=scenario.episode.warmup_ms,
         regret=regret and updater is not None and can_tell,
+        rides=updater is not None and updater.rides,
     )
     if isinstance(updater, PeriodicUpdater):
         return rules._replace(sn=BY_CLOCK, interval_ms=float(updater.interval_ms))
@@ -120,6 +136,8 @@ def rules_of(
             interval_ms=float(updater.check_ms),
             threshold=float(updater.threshold_ms),
         )
+    if isinstance(updater, RidingUpdater):
+        return rules._replace(interval_ms=float(updater.gap_ms))
     if isinstance(updater, CrowdUpdater):
         return rules._replace(sn=BY_NEWS)
     return rules
@@ -153,6 +171,7 @@ def friends_of(site: Site, dispatcher: Dispatcher, updater: Updater | None, task
     told = np.zeros((0, 0), np.bool_)
     if isinstance(updater, RegularUpdater | MovedUpdater):
         told = updater.friends
+    ridden_at = updater.last_ms if isinstance(updater, RidingUpdater) else np.zeros((0, 0, 0))
     own, channels = (worlds, *kept.shape), (worlds, *told.shape)
     return Friends(
         d=d,
@@ -168,6 +187,7 @@ def friends_of(site: Site, dispatcher: Dispatcher, updater: Updater | None, task
         reserved=np.zeros((*own, ENTRIES)),
         told_ms=np.zeros(channels),
         told_at=np.zeros(channels),
+        ridden_at=ridden_at,
     )
 
 
@@ -198,16 +218,10 @@ def blank_memory(
     site: Site, dispatcher: Dispatcher, updater: Updater | None = None, tasks: int = 0
 ) -> Memory:
     """Nothing has been decided yet; `tasks` are the most that a world has."""
-    en = en_rule(dispatcher)
-    reach = site.links.reach
-    books = (site.worlds, *reach.shape) if en == BOOKS else (0, 0, 0)
-    entries = int(site.most_tasks(site.sn).max())
-    free = first_slots(site.sn.slots[reach], (site.worlds,)) if en == BOOKS else None
     channels = site.worlds, len(site.sn)
     return Memory(
-        slot_free=np.zeros((0, 0, 0, 0)) if free is None else free,
-        finish=np.full((*books, entries), -np.inf),
-        reserved=np.zeros((*books, entries)),
+        books=books_of(dispatcher),
+        prices=prices_of(dispatcher),
         sent=np.zeros((*channels, RAW)),
         sent_ms=np.full(channels, -np.inf),
         pending=np.zeros(channels, np.bool_),

@@ -55,14 +55,23 @@ def remember(friends, turn, row, column, arrival, needed):
 
 
 @compiled
-def wait_ms(known, friends, turn, row):
-    """`power_of_d.wait_ms`."""
-    node = turn.update[row]
+def wait_ms(known, friends, node):
+    """`power_of_d.wait_ms`, of the row of an SN that is asked."""
     if node.sn_state[STORAGE] < friends.largest_reservation:
         return friends.longest_ms
     if node.sn_state[IDLE] > 0:
         return 0.0
     return node.sn_state[WORK] / known.sn_full_rate[node.sn]
+
+
+@compiled
+def fill(friends, node, wait, numbers):
+    """`encode` of updaters for friends: what a status says."""
+    if friends.numbers == ONE_NUMBER:
+        numbers[0] = wait
+        return
+    for k in range(numbers.size):
+        numbers[k] = node.sn_state[k]
 
 
 @compiled
@@ -82,9 +91,5 @@ def tell(rules, friends, turn, row, wait, by_content):
                 friends.told_ms[node.world, node.sn, column] = wait
                 friends.told_at[node.world, node.sn, column] = node.time_ms
         turn.send[row, column] = send
-    if friends.numbers == ONE_NUMBER:
-        turn.numbers[row, 0] = wait
-    else:
-        for k in range(turn.numbers.shape[1]):
-            turn.numbers[row, k] = node.sn_state[k]
+    fill(friends, node, wait, turn.numbers[row])
     turn.interval[row] = rules.interval_ms

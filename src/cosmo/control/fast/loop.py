@@ -5,13 +5,15 @@ from typing import Any
 
 from cosmo import node as node_room
 from cosmo.control.fast import crowd
-from cosmo.control.fast.dispatch import chosen, write_books
-from cosmo.control.fast.records import BOOKS, CROWD, FRIENDS
-from cosmo.control.fast.update import update
+from cosmo.control.fast.books import pause
+from cosmo.control.fast.dispatch import chosen, write_down
+from cosmo.control.fast.records import BACK_OFF, CROWD, FRIENDS, OWN_BOOKS
+from cosmo.control.fast.update import ride, update
+from cosmo.policy import dispatchers, updaters
 from cosmo.policy.next import crowd as crowd_room
 from cosmo.world import kernel
 from cosmo.world.compiled import compiled, entry_point, fingerprint_of
-from cosmo.world.records import EN_ROWS, FEEDBACK_ROWS, SN_ROWS, STALLED, UNFINISHED
+from cosmo.world.records import EN_ROWS, FEEDBACK_ROWS, RIDE_ROWS, SN_ROWS, STALLED, UNFINISHED
 
 
 @compiled
@@ -21,13 +23,21 @@ def _dispatch(rules, known, memory, turn, row):
         return
     action = chosen(known, memory, rules.en, turn, row, False)
     turn.action[row] = action
-    if rules.en in (BOOKS, FRIENDS):
-        write_books(known, memory, rules.en, turn, row, action)
+    if rules.en == FRIENDS or rules.en in OWN_BOOKS:
+        write_down(known, memory, rules.en, turn, row, action)
     task = turn.dispatch[row]
     if rules.regret and task.generated_ms >= rules.warmup_ms:
         memory.decisions[task.world] += 1
         if chosen(known, memory, rules.en, turn, row, True) != action:
             memory.regretted[task.world] += 1
+
+
+@compiled
+def _hear(rules, known, memory, turn, row):
+    if rules.en == CROWD:
+        crowd.hear(known, memory.crowd, turn, row)
+    elif rules.en == BACK_OFF:
+        pause(memory.books, turn, row)
 
 
 def _entry_point(fingerprint: str) -> Any:
@@ -41,13 +51,14 @@ def _entry_point(fingerprint: str) -> Any:
         _ = fingerprint  # part of the cache key
         for _turn in range(turns):
             if turn.counts[STALLED] == 0:
-                if rules.en == CROWD:
-                    for row in range(turn.counts[FEEDBACK_ROWS]):
-                        crowd.hear(known, memory.crowd, turn, row)
+                for row in range(turn.counts[FEEDBACK_ROWS]):
+                    _hear(rules, known, memory, turn, row)
                 for row in range(turn.counts[EN_ROWS]):
                     _dispatch(rules, known, memory, turn, row)
                 for row in range(turn.counts[SN_ROWS]):
                     update(rules, known, memory, turn, row)
+                for row in range(turn.counts[RIDE_ROWS]):
+                    ride(rules, known, memory, turn, row)
             advance(constants, state, turn)
             if turn.counts[STALLED] > 0 or turn.counts[UNFINISHED] == 0:
                 return
@@ -56,7 +67,7 @@ def _entry_point(fingerprint: str) -> Any:
 
 
 def _fingerprint() -> str:
-    rooms = kernel, node_room, crowd_room
+    rooms = kernel, node_room, crowd_room, dispatchers, updaters
     folders = [Path(str(room.__file__)).parent for room in rooms]
     return fingerprint_of(*folders, Path(__file__).parent)
 

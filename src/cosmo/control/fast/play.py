@@ -25,7 +25,7 @@ def play_compiled(
     """What became of each episode, the same as with the plain rules."""
     from cosmo.control.fast.loop import run  # which takes a while to compile, once
 
-    worlds = Worlds(scenario, episodes, carries)
+    worlds = Worlds(scenario, episodes, carries, rides=rules.rides)
     on = partial(run, rules=rules, known=known_of(site), memory=memory, turns=_TURNS)
     while worlds.run_compiled(on):
         if progress is not None:

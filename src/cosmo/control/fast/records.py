@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.control.fast.books import Books
+from cosmo.control.fast.prices import Prices
 from cosmo.policy.next.crowd.numbers import START, Numbers
 
 Floats = NDArray[np.float64]
@@ -12,6 +14,8 @@ Ints = NDArray[np.int64]
 
 # Rules at the EN.
 LOCAL, IN_TURN, UNTIL_FULL, TRUTH, ESTIMATE, STRICT, BOOKS, FRIENDS, CROWD = range(9)
+BACK_OFF, PRICED, ADAPTIVE = range(9, 12)
+OWN_BOOKS = (BOOKS, BACK_OFF, PRICED, ADAPTIVE)
 WITHOUT_MEMORY = (LOCAL, IN_TURN, UNTIL_FULL, ESTIMATE, STRICT)  # and without the truth
 # Rules at the SN.
 SILENT, BY_CLOCK, BY_AGE, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED, BY_NEWS = range(7)
@@ -22,11 +26,12 @@ class Rules(NamedTuple):
 
     en: int
     sn: int
-    interval_ms: float  # by the clock, or between checks; by age, the threshold
+    interval_ms: float  # by the clock, or between checks or rides; by age, the threshold
     threshold: float  # by content; of friends, in ms
     timeout_ms: float
     warmup_ms: float  # tasks of before do not count for regret
     regret: bool  # whether that is measured
+    rides: bool  # whether SNs are asked about results
 
 
 class Known(NamedTuple):
@@ -62,6 +67,7 @@ class Friends(NamedTuple):
     reserved: Floats
     told_ms: Floats  # [world, SN, k] the wait that was told last
     told_at: Floats
+    ridden_at: Floats  # [world, SN, EN] the last status that rode on a result
 
 
 class Crowd(NamedTuple):
@@ -146,9 +152,8 @@ NO_CROWD = Crowd(
 class Memory(NamedTuple):
     """What rules remember; arrays of others are empty."""
 
-    slot_free: Floats  # [world, EN, k, slot]
-    finish: Floats  # [world, EN, k, entry]
-    reserved: Floats
+    books: Books
+    prices: Prices
     sent: Floats  # [world, SN, (N, W, B, M)] the last update
     sent_ms: Floats  # [world, SN]
     pending: NDArray[np.bool_]

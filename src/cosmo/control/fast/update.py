@@ -3,7 +3,7 @@
 import numpy as np
 
 from cosmo.control.fast import crowd
-from cosmo.control.fast.friends import tell, wait_ms
+from cosmo.control.fast.friends import fill, tell, wait_ms
 from cosmo.control.fast.records import (
     BY_AGE,
     BY_CLOCK,
@@ -96,7 +96,7 @@ def _by_content(rules, known, memory, turn, row):
 def update(rules, known, memory, turn, row):
     """Answer an SN: whether it sends, and when it decides again."""
     if rules.sn in (TO_FRIENDS, TO_FRIENDS_MOVED):
-        now_ms = wait_ms(known, memory.friends, turn, row)
+        now_ms = wait_ms(known, memory.friends, turn.update[row])
         tell(rules, memory.friends, turn, row, now_ms, rules.sn == TO_FRIENDS_MOVED)
         return
     if rules.sn == BY_NEWS:
@@ -116,3 +116,16 @@ def update(rules, known, memory, turn, row):
     turn.interval[row] = wait
     for k in range(turn.numbers.shape[1]):
         turn.numbers[row, k] = turn.update[row].sn_state[k]
+
+
+@compiled
+def ride(rules, known, memory, turn, row):
+    """`RidingUpdater.ride`: whether a status rides on a result, and what it says."""
+    leaving, friends = turn.result[row], memory.friends
+    last_ms = friends.ridden_at[leaving.world, leaving.sn]
+    due = leaving.time_ms - last_ms[leaving.en] >= rules.interval_ms
+    turn.ride[row] = due
+    if due:
+        last_ms[leaving.en] = leaving.time_ms
+        wait = wait_ms(known, friends, leaving)
+        fill(friends, leaving, wait, turn.ride_numbers[row])

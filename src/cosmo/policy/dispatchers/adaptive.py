@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import DispatchObservation, Site
+from cosmo.policy.dispatchers import prices
 from cosmo.policy.dispatchers.priced import PricedBooksDispatcher
 
 Floats = NDArray[np.float64]
@@ -43,42 +44,42 @@ class AdaptivePricesDispatcher(PricedBooksDispatcher):
 
     def __init__(self, site: Site, horizon_ms: float, table: Floats = TABLE) -> None:
         super().__init__(site, 0.0, 0.0)
-        self._horizon_ms, self._table = horizon_ms, table
-        self._largest = site.tasks.cycles[1]
+        self.horizon_ms, self.table = horizon_ms, table
+        self.largest = site.tasks.cycles[1]
         full_rate = site.en.full_rate.sum() + site.sn.full_rate.sum()
         # What one task a ms at each EN asks for, as a share of what all nodes can serve.
-        self._share = len(site.en) * site.tasks.mean_cycles / full_rate
+        self.share = len(site.en) * site.tasks.mean_cycles / full_rate
         cells = site.worlds, len(site.en)
-        self._last_ms, self._count = np.zeros(cells), np.zeros(cells)
+        self.last_ms, self.count = np.zeros(cells), np.zeros(cells)
 
     def most_cycles(self, tasks: DispatchObservation) -> Floats:
         """[row] the largest demand that is taken now and at this load, in cycles."""
         from_ms, price = self.terms(self.load(tasks))
-        dearer_ms = self.outstanding_ms(tasks) - from_ms
-        return self._largest * (1.0 - price * dearer_ms)
+        outstanding_ms = self.outstanding_ms(tasks)
+        found: Floats = prices.most_cycles_at(self.largest, from_ms, price, outstanding_ms)
+        return found
 
     def write(self, tasks: DispatchObservation, actions: Actions) -> None:
         """What was decided; the arrivals are counted."""
         super().write(tasks, actions)
         place = tasks.world, tasks.en
-        self._count[place] = self._counted(tasks)
-        self._last_ms[place] = tasks.generated_ms
+        self.count[place] = self._counted(tasks)
+        self.last_ms[place] = tasks.generated_ms
 
     def load(self, tasks: DispatchObservation) -> Floats:
         """[row] share of the capacity that arrivals ask for, with this task among them."""
-        # An EN that has just started has seen only a part of the horizon.
-        seen_ms = self._horizon_ms * -np.expm1((tasks.generated_ms + 1.0) / -self._horizon_ms)
-        found: Floats = self._share * self._counted(tasks) / seen_ms
+        count = self._counted(tasks)
+        found: Floats = prices.load(self.share, count, tasks.generated_ms, self.horizon_ms)
         return found
 
     def terms(self, load: Floats) -> tuple[Floats, Floats]:
         """[row] the two parameters at a load: ms outstanding, largest demands a ms."""
-        at, from_ms, price = self._table.T
+        at, from_ms, price = self.table.T
         return np.interp(load, at, from_ms), np.interp(load, at, price)
 
     def _counted(self, tasks: DispatchObservation) -> Floats:
         """[row] arrivals of the EN so far, with this task, discounted by their age."""
         place = tasks.world, tasks.en
-        gap = np.maximum(tasks.generated_ms - self._last_ms[place], 0.0)
-        counted: Floats = self._count[place] * np.exp(gap / -self._horizon_ms) + 1.0
+        gap = np.maximum(tasks.generated_ms - self.last_ms[place], 0.0)
+        counted: Floats = prices.counted(self.count[place], gap, self.horizon_ms)
         return counted

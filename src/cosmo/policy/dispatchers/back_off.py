@@ -16,20 +16,20 @@ class BackOffDispatcher(SelfTrackingDispatcher):
 
     def __init__(self, site: Site, pause_ms: float) -> None:
         super().__init__(site)
-        self._pause_ms = pause_ms
+        self.pause_ms = pause_ms
         # [world, EN, k] until when this EN sends nothing to the k-th SN that it reaches.
-        self._paused_until = np.full((site.worlds, *site.links.reach.shape), -np.inf)
+        self.paused_until = np.full((site.worlds, *site.links.reach.shape), -np.inf)
 
     def observe(self, feedback: Feedback) -> None:
         """Offloaded tasks that were refused or late begin a pause of their SN, or make it last."""
         failed = (feedback.fate == REFUSED) | ((feedback.fate == DONE) & ~feedback.in_time)
-        offloaded = (feedback.action >= 1) & (feedback.action <= self._paused_until.shape[2])
+        offloaded = (feedback.action >= 1) & (feedback.action <= self.paused_until.shape[2])
         told = feedback.rows(failed & offloaded)
         place = told.world, told.en, told.action - 1
-        np.maximum.at(self._paused_until, place, told.time_ms + self._pause_ms)
+        np.maximum.at(self.paused_until, place, told.time_ms + self.pause_ms)
 
     def usable(self, tasks: DispatchObservation) -> Bools:
         """[row, k] whether the pause of the k-th SN is over."""
-        paused = self._paused_until[tasks.world, tasks.en] > tasks.time_ms[:, None]
+        paused = self.paused_until[tasks.world, tasks.en] > tasks.time_ms[:, None]
         usable: Bools = ~paused
         return usable

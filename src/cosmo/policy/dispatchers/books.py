@@ -25,19 +25,19 @@ class SelfTrackingDispatcher(Dispatcher):
         reach = site.links.reach
         books = site.worlds, *reach.shape
         # When each slot will be done with what was sent to it.
-        self._slot_free = first_slots(site.sn.slots[reach], (site.worlds,))
+        self.slot_free = first_slots(site.sn.slots[reach], (site.worlds,))
         entries = int(site.most_tasks(site.sn).max())
-        self._finish = np.full((*books, entries), -np.inf)
-        self._reserved = np.zeros((*books, entries))
+        self.finish = np.full((*books, entries), -np.inf)
+        self.reserved = np.zeros((*books, entries))
 
     def would_decide(self, tasks: DispatchObservation) -> Actions:
         """The choice, without writing it into the books."""
         site, place = self._site, (tasks.world, tasks.en)
         upload = site.upload_ms(tasks)
         arrival = tasks.time_ms[:, None] + upload
-        wait = np.maximum(self._slot_free[place].min(axis=2) - arrival, 0.0)
-        there = self._finish[place] > tasks.time_ms[:, None, None]
-        reserved = (self._reserved[place] * there).sum(axis=2)
+        wait = np.maximum(self.slot_free[place].min(axis=2) - arrival, 0.0)
+        there = self.finish[place] > tasks.time_ms[:, None, None]
+        reserved = (self.reserved[place] * there).sum(axis=2)
         needed = site.reservation(tasks.input_bytes)[:, None]
         room = site.sn.storage_bytes[tasks.sn] - reserved >= needed
         room &= there.sum(axis=2) < site.sn.queue_capacity[tasks.sn]
@@ -63,8 +63,8 @@ class SelfTrackingDispatcher(Dispatcher):
         place = tasks.world[sent], tasks.en[sent], column
         arrival = tasks.time_ms[sent] + site.upload_ms(tasks)[sent, column]
         speed = site.sn.cycles_per_ms[tasks.sn[sent, column]]
-        finish = append(self._slot_free, place, arrival, tasks.cycles[sent] / speed)
+        finish = append(self.slot_free, place, arrival, tasks.cycles[sent] / speed)
         # There was room for it, so not all entries are taken: the first to finish has done so.
-        entry = self._finish[place].argmin(axis=1)
-        self._finish[(*place, entry)] = finish
-        self._reserved[(*place, entry)] = site.reservation(tasks.input_bytes[sent])
+        entry = self.finish[place].argmin(axis=1)
+        self.finish[(*place, entry)] = finish
+        self.reserved[(*place, entry)] = site.reservation(tasks.input_bytes[sent])

@@ -72,8 +72,8 @@ class RidingUpdater(_ToFriends):
 
     def __init__(self, site: Site, keep: int, numbers: int, gap_ms: float) -> None:
         super().__init__(site, keep, numbers)
-        self._gap_ms = gap_ms
-        self._last_ms = np.full((site.worlds, len(site.sn), len(site.en)), -np.inf)
+        self.gap_ms = gap_ms
+        self.last_ms = np.full((site.worlds, len(site.sn), len(site.en)), -np.inf)
 
     def decide(self, nodes: UpdateObservation) -> Answer:
         """Never."""
@@ -82,6 +82,6 @@ class RidingUpdater(_ToFriends):
     def ride(self, results: ResultObservation) -> NDArray[np.bool_]:
         """Whether the last one is old enough."""
         place = results.world, results.sn, results.en
-        ride: NDArray[np.bool_] = results.time_ms - self._last_ms[place] >= self._gap_ms
-        self._last_ms[place] = np.where(ride, results.time_ms, self._last_ms[place])
+        ride: NDArray[np.bool_] = results.time_ms - self.last_ms[place] >= self.gap_ms
+        self.last_ms[place] = np.where(ride, results.time_ms, self.last_ms[place])
         return ride
