@@ -55,7 +55,9 @@ COMPILED = (
     *("aov-gap/estimate:threshold=0.2,timeout_ms=8",),
     *("power-of-d:keep=2,d=1,threshold_ms=4", "power-of-d:numbers=4", "power-of-d:interval_ms=7"),
     *("piggyback", "piggyback:numbers=4,gap_ms=9", "back-off"),
-    *("priced-books:most_cycles=1.2e6", "adaptive-prices", "cosmo-next"),
+    *("priced-books:most_cycles=1.2e6", "adaptive-prices", "random", "prequal"),
+    *("prequal:most_uses=2,oldest_ms=4,quantile=0.4", "cosmo-next"),
+    "admission-control:window_ms=20,kappa=1000,threshold=0.7,aggression=1.5",
 )
 
 
@@ -174,6 +176,7 @@ def test_a_compiled_rule_decides_as_the_plain_one(name):
 def test_what_has_no_compiled_form_is_played_all_the_same():
     episodes = [episode(WORLD, 4, 0)]
     plain, other = (
-        play(WORLD, method("prequal"), episodes, compiled=compiled) for compiled in (False, True)
+        play(WORLD, method("aoci-online"), episodes, compiled=compiled)
+        for compiled in (False, True)
     )
     np.testing.assert_array_equal(plain[0].action, other[0].action)

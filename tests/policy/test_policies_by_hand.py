@@ -175,7 +175,7 @@ def test_spans_are_shares_of_the_longest_deadline():
 def test_a_failure_is_remembered_for_a_window_in_steps_of_a_twentieth():
     scenario, zero = load("paper"), np.zeros(1, np.int64)
     dispatcher = AdmissionDispatcher(site(scenario), 0.95, 1.0, 1000.0, 0.8)
-    dispatcher._draws = SimpleNamespace(of=lambda seen: np.zeros(len(seen)))  # rejects if it may
+    dispatcher.draws = SimpleNamespace(of=lambda seen: np.zeros(len(seen)))  # rejects if it may
     late = Feedback(zero, zero, zero, zero, zero + DONE, zero.astype(bool), np.array([49.0]))
     dispatcher.observe(late)
     for now, rejected in ((60.0, True), (999.0, True), (1000.0, False)):

@@ -15,6 +15,7 @@ from cosmo.control.fast.dispatch import chosen
 from cosmo.control.fast.forms import blank_memory, en_rule, known_of
 from cosmo.control.fast.records import WITHOUT_MEMORY
 from cosmo.node import Dispatcher, Site
+from cosmo.policy import dispatchers
 from cosmo.world import kernel
 from cosmo.world.compiled import entry_point, fingerprint_of
 from cosmo.world.records import EN_ROWS, ERROR, HOLDING, SN_TURN, STALLED
@@ -55,7 +56,9 @@ def _entry_point(fingerprint: str) -> Any:
 
 def _fingerprint() -> str:
     """Of everything that is compiled in; Numba looks at this file itself."""
-    return fingerprint_of(*(Path(str(room.__file__)).parent for room in (kernel, node_room, fast)))
+    return fingerprint_of(
+        *(Path(str(room.__file__)).parent for room in (kernel, node_room, fast, dispatchers))
+    )
 
 
 play = _entry_point(_fingerprint())

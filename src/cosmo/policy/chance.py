@@ -45,10 +45,10 @@ class RandomDispatcher(Dispatcher):
     """An action for each task, drawn once."""
 
     def __init__(self, site: Site) -> None:
-        self._draws = DrawPerTask(site)
+        self.draws = DrawPerTask(site)
 
     def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
         """The draw of each task."""
         reached = tasks.reached.sum(axis=1)
-        drawn = (self._draws.of(tasks) * (reached + 2)).astype(np.int64)
+        drawn = (self.draws.of(tasks) * (reached + 2)).astype(np.int64)
         return np.where(drawn > reached, tasks.reject, drawn)

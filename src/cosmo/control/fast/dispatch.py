@@ -2,16 +2,21 @@
 
 import numpy as np
 
+from cosmo.control.fast.admission import turned_away
 from cosmo.control.fast.books import by_books, write
 from cosmo.control.fast.friends import drawn, expected, remember
 from cosmo.control.fast.prices import count, too_dear
+from cosmo.control.fast.probes import best_probed, count_use
 from cosmo.control.fast.records import (
     ADAPTIVE,
+    ADMISSION,
     ESTIMATE,
     FRIENDS,
     IN_TURN,
     LOCAL,
+    PREQUAL,
     PRICED,
+    RANDOM,
     STRICT,
     TRUTH,
     UNTIL_FULL,
@@ -23,11 +28,24 @@ from cosmo.world.compiled import compiled
 
 
 @compiled
-def _in_turn(turn, row):
+def _reached(turn, row):
     count = 0
     for column in range(turn.reached.shape[1]):
         count += 1 if turn.reached[row, column] != NOBODY else 0
-    return 1 + turn.dispatch[row].task % count
+    return count
+
+
+@compiled
+def _in_turn(turn, row):
+    return 1 + turn.dispatch[row].task % _reached(turn, row)
+
+
+@compiled
+def _at_random(memory, turn, row):
+    """`chance.RandomDispatcher`."""
+    task, reached = turn.dispatch[row], _reached(turn, row)
+    drawn = np.int64(memory.draws[task.world, task.task, 0] * (reached + 2))
+    return turn.reached.shape[1] + 1 if drawn > reached else drawn
 
 
 @compiled
@@ -42,7 +60,7 @@ def _by_truth(turn, row):
 @compiled
 def _wait_and_room(known, memory, rule, turn, row, column, needed, arrival, fresh):
     """How long a task would wait at an SN, and whether that has room for it."""
-    if rule == ESTIMATE:
+    if rule in (ESTIMATE, ADMISSION):
         idle = told(known, turn, row, column, fresh, IDLE) > 0
         work = told(known, turn, row, column, fresh, WORK)
         room = told(known, turn, row, column, fresh, STORAGE) >= needed
@@ -50,7 +68,7 @@ def _wait_and_room(known, memory, rule, turn, row, column, needed, arrival, fres
         return (0.0 if idle else work / rate), room
     if rule == FRIENDS:
         wait, room = expected(known, memory.friends, turn, row, column, needed)
-        return wait, room and drawn(memory.friends, turn, row, column)
+        return wait, room and drawn(memory.friends, memory.draws, turn, row, column)
     return by_books(known, memory.books, turn, row, column, needed, arrival)
 
 
@@ -103,6 +121,17 @@ def _strict(known, turn, row, fresh):
 
 
 @compiled
+def _refused(known, memory, rule, turn, row):
+    """Whether a task is rejected before any route is looked at."""
+    if rule in (PRICED, ADAPTIVE):
+        return too_dear(known, memory.books, memory.prices, turn, row, rule == ADAPTIVE)
+    if rule == ADMISSION:
+        task = turn.dispatch[row]
+        return turned_away(memory.admission, memory.draws[task.world, task.task, 0], task)
+    return False
+
+
+@compiled
 def chosen(known, memory, rule, turn, row, fresh):
     """The action of a rule, without any effect; `fresh`: as if all statuses were of now."""
     if rule == LOCAL:
@@ -115,18 +144,23 @@ def chosen(known, memory, rule, turn, row, fresh):
         return _by_truth(turn, row)
     if rule == STRICT:
         return _strict(known, turn, row, fresh)
-    if rule in (PRICED, ADAPTIVE):
-        books, prices = memory.books, memory.prices
-        if too_dear(known, books, prices, turn, row, rule == ADAPTIVE):
-            return turn.reached.shape[1] + 1
+    if rule == PREQUAL:
+        return best_probed(memory.probes, turn, row, fresh)
+    if rule == RANDOM:
+        return _at_random(memory, turn, row)
+    if _refused(known, memory, rule, turn, row):
+        return turn.reached.shape[1] + 1
     return _faster_feasible(known, memory, rule, turn, row, fresh)
 
 
 @compiled
 def write_down(known, memory, rule, turn, row, action):
-    """What a rule remembers of a decision: arrivals, and what was sent where."""
+    """What a rule remembers of a decision: arrivals, and what was sent where. Not all do."""
     if rule == ADAPTIVE:
         count(memory.prices, turn, row)
+    if rule == PREQUAL:
+        count_use(memory.probes, turn, row, action)
+        return
     if action == 0 or action > turn.reached.shape[1]:
         return
     task, column = turn.dispatch[row], action - 1

@@ -4,10 +4,13 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from cosmo.control.fast.admission import admission_of
 from cosmo.control.fast.books import books_of
 from cosmo.control.fast.prices import prices_of
+from cosmo.control.fast.probes import probes_of
 from cosmo.control.fast.records import (
     ADAPTIVE,
+    ADMISSION,
     BACK_OFF,
     BOOKS,
     BY_AGE,
@@ -20,7 +23,10 @@ from cosmo.control.fast.records import (
     IN_TURN,
     LOCAL,
     NO_CROWD,
+    PREQUAL,
     PRICED,
+    PROBES,
+    RANDOM,
     SILENT,
     STRICT,
     TO_FRIENDS,
@@ -28,6 +34,7 @@ from cosmo.control.fast.records import (
     TRUTH,
     UNTIL_FULL,
     Crowd,
+    Floats,
     Friends,
     Known,
     Memory,
@@ -35,10 +42,13 @@ from cosmo.control.fast.records import (
 )
 from cosmo.control.full_information import FullInformation
 from cosmo.node import RAW, Dispatcher, Site, Updater
+from cosmo.policy.chance import RandomDispatcher
 from cosmo.policy.dispatchers import (
     AdaptivePricesDispatcher,
+    AdmissionDispatcher,
     BackOffDispatcher,
     EstimateDispatcher,
+    PrequalDispatcher,
     PricedBooksDispatcher,
     SelfTrackingDispatcher,
     StrictDispatcher,
@@ -48,7 +58,13 @@ from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.policy.next.crowd.en import CrowdDispatcher
 from cosmo.policy.next.crowd.ground import Ground
 from cosmo.policy.next.crowd.sn import CrowdUpdater
-from cosmo.policy.updaters import AoiThresholdUpdater, AovGapUpdater, NeverUpdater, PeriodicUpdater
+from cosmo.policy.updaters import (
+    AoiThresholdUpdater,
+    AovGapUpdater,
+    NeverUpdater,
+    PeriodicUpdater,
+    ProbeUpdater,
+)
 from cosmo.policy.updaters.to_friends import MovedUpdater, RegularUpdater, RidingUpdater
 from cosmo.scenario import Scenario
 from cosmo.world import Outcome
@@ -65,12 +81,16 @@ _EN: dict[type, int] = {
     BackOffDispatcher: BACK_OFF,
     PricedBooksDispatcher: PRICED,
     AdaptivePricesDispatcher: ADAPTIVE,
+    PrequalDispatcher: PREQUAL,
+    AdmissionDispatcher: ADMISSION,
+    RandomDispatcher: RANDOM,
     PowerOfDDispatcher: FRIENDS,
     CrowdDispatcher: CROWD,
 }
 _SN = (
     NeverUpdater,
     PeriodicUpdater,
+    ProbeUpdater,
     AoiThresholdUpdater,
     AovGapUpdater,
     RegularUpdater,
@@ -118,7 +138,8 @@ def rules_of(
         rides=updater is not None and updater.rides,
     )
     if isinstance(updater, PeriodicUpdater):
-        return rules._replace(sn=BY_CLOCK, interval_ms=float(updater.interval_ms))
+        sn = PROBES if isinstance(updater, ProbeUpdater) else BY_CLOCK
+        return rules._replace(sn=sn, interval_ms=float(updater.interval_ms))
     if isinstance(updater, AoiThresholdUpdater):
         return rules._replace(sn=BY_AGE, interval_ms=float(updater.threshold_ms))
     if isinstance(updater, AovGapUpdater):
@@ -162,12 +183,19 @@ def known_of(site: Site) -> Known:
     )
 
 
-def friends_of(site: Site, dispatcher: Dispatcher, updater: Updater | None, tasks: int) -> Friends:
-    """Of a dispatcher that keeps to a few SNs and draws for so many tasks; empty for others."""
-    worlds, kept, draws, d, numbers = 0, np.zeros((0, 0), np.bool_), np.zeros((0, 0, 0)), 0, 0
+def draws_of(dispatcher: Dispatcher, tasks: int) -> Floats:
+    """[world, task, draw] of a dispatcher that draws for each task; empty for others."""
+    if isinstance(dispatcher, PowerOfDDispatcher | AdmissionDispatcher | RandomDispatcher):
+        return np.ascontiguousarray(dispatcher.draws.first(tasks))
+    return np.zeros((0, 0, 0))
+
+
+def friends_of(site: Site, dispatcher: Dispatcher, updater: Updater | None) -> Friends:
+    """Of a dispatcher that keeps to a few SNs; empty for others."""
+    worlds, kept, d, numbers = 0, np.zeros((0, 0), np.bool_), 0, 0
     if isinstance(dispatcher, PowerOfDDispatcher):
         worlds, kept = site.worlds, dispatcher.friends
-        d, numbers, draws = dispatcher.d, dispatcher.numbers, dispatcher.draws.first(tasks)
+        d, numbers = dispatcher.d, dispatcher.numbers
     told = np.zeros((0, 0), np.bool_)
     if isinstance(updater, RegularUpdater | MovedUpdater):
         told = updater.friends
@@ -180,7 +208,6 @@ def friends_of(site: Site, dispatcher: Dispatcher, updater: Updater | None, task
         largest_reservation=float(site.largest_reservation),
         kept=kept,
         told=told,
-        draws=np.ascontiguousarray(draws),
         next_entry=np.zeros(own, np.int64),
         arrival=np.full((*own, ENTRIES), -np.inf),
         cycles=np.zeros((*own, ENTRIES)),
@@ -222,12 +249,15 @@ def blank_memory(
     return Memory(
         books=books_of(dispatcher),
         prices=prices_of(dispatcher),
+        probes=probes_of(dispatcher),
+        admission=admission_of(dispatcher),
+        draws=draws_of(dispatcher, tasks),
         sent=np.zeros((*channels, RAW)),
         sent_ms=np.full(channels, -np.inf),
         pending=np.zeros(channels, np.bool_),
         decisions=np.zeros(site.worlds, np.int64),
         regretted=np.zeros(site.worlds, np.int64),
-        friends=friends_of(site, dispatcher, updater, tasks),
+        friends=friends_of(site, dispatcher, updater),
         crowd=crowd_of(site, dispatcher, updater, tasks),
     )
 

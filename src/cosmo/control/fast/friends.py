@@ -7,12 +7,12 @@ from cosmo.world.compiled import compiled
 
 
 @compiled
-def drawn(friends, turn, row, column):
+def drawn(friends, every_draw, turn, row, column):
     """`PowerOfDDispatcher.drawn`: whether a task may go to an SN."""
     task = turn.dispatch[row]
     if not friends.kept[task.en, column]:
         return False
-    draws, earlier = friends.draws[task.world, task.task], 0
+    draws, earlier = every_draw[task.world, task.task], 0
     for other in range(draws.size):
         if friends.kept[task.en, other] and draws[other] < draws[column]:
             earlier += 1

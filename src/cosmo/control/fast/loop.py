@@ -5,9 +5,18 @@ from typing import Any
 
 from cosmo import node as node_room
 from cosmo.control.fast import crowd
+from cosmo.control.fast.admission import note_end
 from cosmo.control.fast.books import pause
 from cosmo.control.fast.dispatch import chosen, write_down
-from cosmo.control.fast.records import BACK_OFF, CROWD, FRIENDS, OWN_BOOKS
+from cosmo.control.fast.probes import note_requests
+from cosmo.control.fast.records import (
+    ADMISSION,
+    BACK_OFF,
+    CROWD,
+    FRIENDS,
+    OWN_BOOKS,
+    PREQUAL,
+)
 from cosmo.control.fast.update import ride, update
 from cosmo.policy import dispatchers, updaters
 from cosmo.policy.next import crowd as crowd_room
@@ -21,15 +30,19 @@ def _dispatch(rules, known, memory, turn, row):
     if rules.en == CROWD:
         turn.action[row] = crowd.dispatch(known, memory.crowd, turn, row)
         return
+    task, fresh = turn.dispatch[row], 0
+    counted = rules.regret and task.generated_ms >= rules.warmup_ms
+    if counted:  # before the decision, which may change what is remembered
+        fresh = chosen(known, memory, rules.en, turn, row, True)
+    if rules.en == PREQUAL:
+        note_requests(memory.probes, turn, row)
     action = chosen(known, memory, rules.en, turn, row, False)
     turn.action[row] = action
-    if rules.en == FRIENDS or rules.en in OWN_BOOKS:
+    if rules.en in (FRIENDS, PREQUAL) or rules.en in OWN_BOOKS:
         write_down(known, memory, rules.en, turn, row, action)
-    task = turn.dispatch[row]
-    if rules.regret and task.generated_ms >= rules.warmup_ms:
+    if counted:
         memory.decisions[task.world] += 1
-        if chosen(known, memory, rules.en, turn, row, True) != action:
-            memory.regretted[task.world] += 1
+        memory.regretted[task.world] += 1 if fresh != action else 0
 
 
 @compiled
@@ -38,6 +51,8 @@ def _hear(rules, known, memory, turn, row):
         crowd.hear(known, memory.crowd, turn, row)
     elif rules.en == BACK_OFF:
         pause(memory.books, turn, row)
+    elif rules.en == ADMISSION:
+        note_end(memory.admission, turn, row)
 
 
 def _entry_point(fingerprint: str) -> Any:

@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.control.fast.admission import Admission
 from cosmo.control.fast.books import Books
 from cosmo.control.fast.prices import Prices
+from cosmo.control.fast.probes import Probes
 from cosmo.policy.next.crowd.numbers import START, Numbers
 
 Floats = NDArray[np.float64]
@@ -14,11 +16,11 @@ Ints = NDArray[np.int64]
 
 # Rules at the EN.
 LOCAL, IN_TURN, UNTIL_FULL, TRUTH, ESTIMATE, STRICT, BOOKS, FRIENDS, CROWD = range(9)
-BACK_OFF, PRICED, ADAPTIVE = range(9, 12)
+BACK_OFF, PRICED, ADAPTIVE, PREQUAL, ADMISSION, RANDOM = range(9, 15)
 OWN_BOOKS = (BOOKS, BACK_OFF, PRICED, ADAPTIVE)
 WITHOUT_MEMORY = (LOCAL, IN_TURN, UNTIL_FULL, ESTIMATE, STRICT)  # and without the truth
 # Rules at the SN.
-SILENT, BY_CLOCK, BY_AGE, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED, BY_NEWS = range(7)
+SILENT, BY_CLOCK, BY_AGE, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED, BY_NEWS, PROBES = range(8)
 
 
 class Rules(NamedTuple):
@@ -60,7 +62,6 @@ class Friends(NamedTuple):
     largest_reservation: float
     kept: NDArray[np.bool_]  # [EN, k]
     told: NDArray[np.bool_]  # [SN, k]
-    draws: Floats  # [world, task, k]
     next_entry: Ints  # [world, EN, k]
     arrival: Floats  # [world, EN, k, entry] of own tasks
     cycles: Floats
@@ -154,6 +155,9 @@ class Memory(NamedTuple):
 
     books: Books
     prices: Prices
+    probes: Probes
+    admission: Admission
+    draws: Floats  # [world, task, draw] of rules that draw for each task
     sent: Floats  # [world, SN, (N, W, B, M)] the last update
     sent_ms: Floats  # [world, SN]
     pending: NDArray[np.bool_]

@@ -9,10 +9,12 @@ from cosmo.control.fast.records import (
     BY_CLOCK,
     BY_CONTENT,
     BY_NEWS,
+    PROBES,
     TO_FRIENDS,
     TO_FRIENDS_MOVED,
 )
-from cosmo.node import NOBODY, RAW
+from cosmo.node import LATENCY, NOBODY, RAW, REQUESTS
+from cosmo.policy.dispatchers.prequal import PROBED_LATENCY, PROBED_REQUESTS
 from cosmo.policy.updaters.aoi_threshold import ROUNDING_MS
 from cosmo.world.compiled import compiled
 from cosmo.world.status import since
@@ -103,7 +105,7 @@ def update(rules, known, memory, turn, row):
         crowd.tell(known, memory.crowd, turn, row)
         return
     send, wait = False, np.inf
-    if rules.sn == BY_CLOCK:
+    if rules.sn in (BY_CLOCK, PROBES):
         send, wait = True, rules.interval_ms
     elif rules.sn == BY_AGE:
         left = rules.interval_ms - (turn.update[row].time_ms - _oldest(turn, row))
@@ -114,6 +116,10 @@ def update(rules, known, memory, turn, row):
     for column in range(turn.send.shape[1]):
         turn.send[row, column] = send
     turn.interval[row] = wait
+    if rules.sn == PROBES:
+        turn.numbers[row, PROBED_REQUESTS] = turn.update[row].sn_state[REQUESTS]
+        turn.numbers[row, PROBED_LATENCY] = turn.update[row].sn_state[LATENCY]
+        return
     for k in range(turn.numbers.shape[1]):
         turn.numbers[row, k] = turn.update[row].sn_state[k]
 

@@ -9,6 +9,8 @@ where `threshold` is the success rate that is held to be healthy. What is let th
 another rule.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +18,15 @@ from cosmo.node import GIVEN_UP, Dispatcher, DispatchObservation, Feedback, Site
 from cosmo.policy.chance import DrawPerTask
 from cosmo.policy.dispatchers.estimate import EstimateDispatcher
 
-_BINS = 20  # the window slides in steps of a twentieth
+BINS = 20  # the window slides in steps of a twentieth
+
+
+def rejected_share(
+    ended: Any, successes: Any, threshold: float, aggression: float, most: float
+) -> Any:
+    """The chance to be rejected, of numbers or of arrays; compiled code uses the same function."""
+    excess = np.maximum(0.0, (ended - successes / threshold) / (ended + 1.0))
+    return np.minimum(excess ** (1.0 / aggression), most)
 
 
 class AdmissionDispatcher(Dispatcher):
@@ -31,37 +41,36 @@ class AdmissionDispatcher(Dispatcher):
         most: float,
     ) -> None:
         self._behind = EstimateDispatcher(site)
-        self._draws = DrawPerTask(site)
-        self._threshold, self._aggression, self._most = threshold, aggression, most
-        self._bin_ms = window_ms / _BINS
+        self.draws = DrawPerTask(site)
+        self.threshold, self.aggression, self.most = threshold, aggression, most
+        self.bin_ms = window_ms / BINS
         cells = site.worlds, len(site.en)
-        self._bin = np.full((*cells, _BINS), -1, np.int64)  # which step of time a bin holds
-        self._ended = np.zeros((*cells, _BINS))
-        self._successes = np.zeros((*cells, _BINS))
+        self.step = np.full((*cells, BINS), -1, np.int64)  # which step of time a bin holds
+        self.ended = np.zeros((*cells, BINS))
+        self.successes = np.zeros((*cells, BINS))
 
     def observe(self, feedback: Feedback) -> None:
         """Count accepted tasks whose fate has become known."""
         ended = feedback.rows(feedback.fate != GIVEN_UP)
         world, en = ended.world, ended.en
-        step = (ended.time_ms // self._bin_ms).astype(np.int64)
-        place = world, en, step % _BINS
-        stale = self._bin[place] != step
-        for counts in (self._ended, self._successes):
+        step = (ended.time_ms // self.bin_ms).astype(np.int64)
+        place = world, en, step % BINS
+        stale = self.step[place] != step
+        for counts in (self.ended, self.successes):
             counts[tuple(index[stale] for index in place)] = 0.0
-        self._bin[place] = step
-        np.add.at(self._ended, place, 1.0)
-        np.add.at(self._successes, place, ended.in_time)
+        self.step[place] = step
+        np.add.at(self.ended, place, 1.0)
+        np.add.at(self.successes, place, ended.in_time)
 
     def would_decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
         """Draws belong to tasks, so that asking twice gives the same answer."""
-        step = (tasks.time_ms // self._bin_ms).astype(np.int64)
+        step = (tasks.time_ms // self.bin_ms).astype(np.int64)
         place = tasks.world, tasks.en
-        within = self._bin[place] > (step - _BINS)[:, None]
-        ended = (self._ended[place] * within).sum(axis=1)
-        successes = (self._successes[place] * within).sum(axis=1)
-        excess = np.maximum(0.0, (ended - successes / self._threshold) / (ended + 1.0))
-        chance = np.minimum(excess ** (1.0 / self._aggression), self._most)
-        rejected = self._draws.of(tasks) < chance
+        within = self.step[place] > (step - BINS)[:, None]
+        ended = (self.ended[place] * within).sum(axis=1)
+        successes = (self.successes[place] * within).sum(axis=1)
+        share = rejected_share(ended, successes, self.threshold, self.aggression, self.most)
+        rejected = self.draws.of(tasks) < share
         return np.where(rejected, tasks.reject, self._behind.would_decide(tasks))
 
     decide = would_decide

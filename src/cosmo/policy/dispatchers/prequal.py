@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from cosmo.node import LATENCY, REQUESTS, Dispatcher, DispatchObservation, Site
 
 PROBED_REQUESTS, PROBED_LATENCY, PROBE = 0, 1, 2  # what a probe carries
-_REMEMBERED = 64  # decisions whose requests make up the quantile
+REMEMBERED = 64  # decisions whose requests make up the quantile
 
 
 class PrequalDispatcher(Dispatcher):
     """Hot–cold lexicographic choice between the EN and the SNs."""
 
     def __init__(self, site: Site, quantile: float, oldest_ms: float, most_uses: int) -> None:
-        self._quantile, self._oldest_ms, self._most_uses = quantile, oldest_ms, most_uses
+        self.quantile, self.oldest_ms, self.most_uses = quantile, oldest_ms, most_uses
         cells, sns = (site.worlds, len(site.en)), site.links.reach.shape[1]
-        self._probe_ms = np.full((*cells, sns), -np.inf)
-        self._uses = np.zeros((*cells, sns))
-        self._seen = np.full((*cells, _REMEMBERED, 1 + sns), np.inf)
-        self._decisions = np.zeros(cells, np.int64)
+        self.probe_ms = np.full((*cells, sns), -np.inf)
+        self.uses = np.zeros((*cells, sns))
+        self.seen = np.full((*cells, REMEMBERED, 1 + sns), np.inf)
+        self.decisions = np.zeros(cells, np.int64)
 
     def would_decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
         """The choice, without counting it as a use."""
@@ -38,17 +38,17 @@ class PrequalDispatcher(Dispatcher):
         place = tasks.world, tasks.en
         uses = self._uses_of(tasks)
         requests = self._requests(tasks, uses)
-        self._seen[(*place, self._decisions[place] % _REMEMBERED)] = requests
-        self._decisions[place] += 1
+        self.seen[(*place, self.decisions[place] % REMEMBERED)] = requests
+        self.decisions[place] += 1
         actions = self._choose(tasks, uses, requests)
-        self._probe_ms[place] = _probe_ms(tasks)
-        self._uses[place] = uses + (actions[:, None] == np.arange(1, 1 + tasks.sns))
+        self.probe_ms[place] = _probe_ms(tasks)
+        self.uses[place] = uses + (actions[:, None] == np.arange(1, 1 + tasks.sns))
         return actions
 
     def _uses_of(self, tasks: DispatchObservation) -> NDArray[np.float64]:
         """[row, SN] how often the probe that is held has been used."""
         place = tasks.world, tasks.en
-        return np.where(self._probe_ms[place] == _probe_ms(tasks), self._uses[place], 0.0)
+        return np.where(self.probe_ms[place] == _probe_ms(tasks), self.uses[place], 0.0)
 
     def _requests(
         self, tasks: DispatchObservation, uses: NDArray[np.float64]
@@ -64,12 +64,12 @@ class PrequalDispatcher(Dispatcher):
         requests: NDArray[np.float64],
     ) -> NDArray[np.int64]:
         place = tasks.world, tasks.en
-        seen = np.sort(self._seen[place].reshape(len(tasks), -1), axis=1)
+        seen = np.sort(self.seen[place].reshape(len(tasks), -1), axis=1)
         nodes = 1 + tasks.reached.sum(axis=1)
-        known = np.minimum(self._decisions[place], _REMEMBERED) * nodes
-        rank = np.maximum(np.ceil(self._quantile * known).astype(np.int64) - 1, 0)
+        known = np.minimum(self.decisions[place], REMEMBERED) * nodes
+        rank = np.maximum(np.ceil(self.quantile * known).astype(np.int64) - 1, 0)
         limit = seen[np.arange(len(tasks)), rank]
-        fresh = tasks.heard & (tasks.age_ms <= self._oldest_ms) & (uses < self._most_uses)
+        fresh = tasks.heard & (tasks.age_ms <= self.oldest_ms) & (uses < self.most_uses)
         usable = np.concatenate([np.ones((len(tasks), 1), np.bool_), fresh], axis=1)
         latency = np.concatenate(
             [tasks.en_state[:, LATENCY, None], tasks.status[:, :, PROBED_LATENCY]], axis=1
