@@ -214,3 +214,32 @@ def test_prices_decide_until_something_tells_of_others(name, alone):
         play(scenario, method(each), episodes)[0] for each in ("cosmo-next", "adaptive-prices")
     )
     assert (ours.action == prices.action).all() == alone
+
+
+def _pair_after(late_ms, fate=DONE):
+    """One EN with one SN, an offloaded task of which came back so late, at a time; and that."""
+    rule = method("cosmo-next").dispatcher(site(load("paper")))
+    task = tasks(load("paper"), carries=1, status_ms=np.nan, local_room=False)
+    assert rule.decide(task).tolist() == [1]
+    books = rule._networks.books
+    due = float(books._finish.max() + rule._networks.books._site.links.result_ms[0, 0])
+    rule.observe(_back(0, int(task.task[0]), due + late_ms, fate))
+    return rule, due
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "fate", "shared"),
+    [(0.0, DONE, False), (6.5, DONE, False), (6.7, DONE, True), (0.0, REFUSED, True)],
+)
+def test_only_what_is_clearly_late_tells_of_others(late_ms, fate, shared, monkeypatch):
+    rule, due = _pair_after(late_ms, fate)
+    asked = []
+    inner = rule._networks.weighed
+    monkeypatch.setattr(rule._networks, "weighed", lambda *a: asked.append(1) or inner(*a))
+    soon = tasks(load("paper"), carries=1, status_ms=np.nan, time_ms=due + 50.0)
+    rule.decide(soon)
+    assert bool(asked) == shared
+    asked.clear()
+    # Nothing has told of others for twenty of the longest deadlines.
+    rule.decide(tasks(load("paper"), carries=1, status_ms=np.nan, time_ms=due + 4500.0))
+    assert not asked

@@ -151,7 +151,7 @@ class _ExploringEn(Dispatcher):
         hopeful = np.ones((len(tasks), 2 + tasks.sns), np.bool_)
         hopeful[:, :-1] = considered.advantage > NEVER
         actions = np.where(explores, np.where(hopeful, draws[:, 1:], -1.0).argmax(1), actions)
-        self._inner.commit(tasks, considered, actions)
+        self._inner.commit(tasks, considered.seen, actions)
         row: Arrays = {
             "world": tasks.world.copy(),
             "en": tasks.en.copy(),

@@ -59,7 +59,10 @@ class NextDispatcher(Dispatcher):
 
     def consider(self, tasks: DispatchObservation) -> Considered:
         """Look at the tasks."""
-        seen = self.books.see(tasks)
+        return self.weighed(tasks, self.books.see(tasks))
+
+    def weighed(self, tasks: DispatchObservation, seen: Seen) -> Considered:
+        """What the networks say of what the books have seen."""
         worlds = tasks.world
         before = {name: self._seats.spread(worlds, part) for name, part in seen.before.items()}
         task = {name: self._seats.spread(worlds, part) for name, part in seen.task.items()}
@@ -72,13 +75,13 @@ class NextDispatcher(Dispatcher):
             advantage = np.where(self.books.routes(tasks.en), advantage, NEVER)
         return Considered(seen, advantage, self._seats.gathered(worlds, fate))
 
-    def commit(self, tasks: DispatchObservation, considered: Considered, actions: Ints) -> None:
+    def commit(self, tasks: DispatchObservation, seen: Seen, actions: Ints) -> None:
         """Write down what was decided."""
-        self.books.write(tasks, considered.seen, actions)
+        self.books.write(tasks, seen, actions)
 
     def decide(self, tasks: DispatchObservation) -> Ints:
         """What is worth most."""
         considered = self.consider(tasks)
         actions = considered.actions(self.rules.margin)
-        self.commit(tasks, considered, actions)
+        self.commit(tasks, considered.seen, actions)
         return actions

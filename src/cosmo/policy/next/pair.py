@@ -1,8 +1,9 @@
 """One EN with one SN: own books are the truth until something tells of others.
 
-While every task comes back when the books say, the SN serves nobody else: then all that is to be
-decided is which tasks to take at this load, and `adaptive-prices` does that. Once a task is late,
-overdue or refused, others use the SN, or the link changes, and the trained networks decide.
+While tasks come back when the books say, but for what clocks and timers of real nodes are off, the
+SN serves nobody else: then all that is to be decided is which tasks to take at this load, and
+`adaptive-prices` does that. Once a task is clearly late, overdue or refused, others use the SN, or
+the link changes, and the trained networks decide, until nothing has told of others for long.
 """
 
 import numpy as np
@@ -14,6 +15,8 @@ from cosmo.policy.next.en import NextDispatcher
 
 Ints = NDArray[np.int64]
 
+_LONG = 20.0  # longest deadlines after which others are taken to be gone
+
 
 class PairDispatcher(Dispatcher):
     """Goes by prices alone, or by the networks, EN by EN."""
@@ -21,6 +24,7 @@ class PairDispatcher(Dispatcher):
     def __init__(self, site: Site, networks: NextDispatcher) -> None:
         self._networks = networks
         self._prices = AdaptivePricesDispatcher(site, HORIZON_MS)
+        self._long_ms = _LONG * site.tasks.deadline_ms[1]
 
     def observe(self, feedback: Feedback) -> None:
         """Results and refusals are evidence."""
@@ -28,13 +32,14 @@ class PairDispatcher(Dispatcher):
 
     def decide(self, tasks: DispatchObservation) -> Ints:
         """The choice, written into the books of both."""
-        considered = self._networks.consider(tasks)
-        shared = self._networks.books.shared[tasks.world, tasks.en].any(axis=1)
-        actions = np.where(
-            shared,
-            considered.actions(self._networks.rules.margin),
-            self._prices.would_decide(tasks),
-        )
-        self._networks.commit(tasks, considered, actions)
+        networks = self._networks
+        seen = networks.books.see(tasks)
+        others_at = networks.books.others_at[tasks.world, tasks.en]
+        shared = (tasks.time_ms[:, None] - others_at <= self._long_ms).any(axis=1)
+        actions = self._prices.would_decide(tasks)
+        if shared.any():  # networks take most of the time, so they are asked only where they decide
+            weighed = networks.weighed(tasks, seen).actions(networks.rules.margin)
+            actions = np.where(shared, weighed, actions)
+        networks.commit(tasks, seen, actions)
         self._prices.write(tasks, actions)
         return actions
