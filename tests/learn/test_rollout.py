@@ -129,15 +129,15 @@ def test_training_and_a_node_with_numpy_alone_decide_alike(settings, window_ms):
         assert outcome.update_decisions == same.update_decisions
 
 
-@pytest.mark.parametrize("window_ms", [300, 1500])
-def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status(window_ms):
+@pytest.mark.parametrize(("window_ms", "weight"), [(300, 0.0125), (1500, 0.5)])
+def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status(window_ms, weight):
     trainer = Trainer(
         short_runs(0, rate=300, window_ms=window_ms), short_config(3, "encoder.semantic=false")
     )
     trainer.en.parameters = 3.0 * trainer.en.parameters  # large enough for the SN's state to matter
     shaped, plain = (
-        played(trainer, short_config(3, "encoder.semantic=false", f"sn.stale_loss_weight={weight}"))
-        for weight in (0.5, 0.0)
+        played(trainer, short_config(3, "encoder.semantic=false", f"sn.stale_loss_weight={given}"))
+        for given in (weight, 0.0)
     )
     difference = plain.intervals.reward - shaped.intervals.reward
     assert (difference >= -1e-6).all()
@@ -167,7 +167,7 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status(window_ms):
             worlds.answer(send=send, interval_ms=interval_ms, numbers=told)
             n += 1
         turn = worlds.advance()
-    np.testing.assert_allclose(difference, 0.5 * lost, atol=2e-2)
+    np.testing.assert_allclose(difference, weight * lost, atol=2e-2)
 
 
 def test_a_decision_on_the_very_end_may_send_but_has_no_transition():

@@ -1,11 +1,12 @@
-"""Answers that a world refuses before anything comes of them: one row, one number."""
+"""Answers, what is noted of them, and those that are refused before anything comes of them."""
 
 import numpy as np
 import pytest
 
 from cosmo import load
 from cosmo.workload import Tasks, from_tasks
-from cosmo.world import Worlds
+from cosmo.world import Outcome, Worlds
+from cosmo.world.outcome import StatusRecord
 
 SCENARIO = load("paper", ["episode.window_ms=100", "episode.warmup_ms=0"])
 
@@ -66,3 +67,35 @@ def test_what_is_right_is_taken():
 def test_what_is_wrong_is_refused(wrong, line):
     with pytest.raises(ValueError, match=line):
         _played(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("deadline_ms", "storage", "action", "marks"),
+    [
+        # Some route was feasible, so was the one that was taken, it had no room.
+        (150.0, 240_000, 0, (True, True, False)),
+        (150.0, 240_000, 1, (True, True, False)),
+        (150.0, 240_000, 2, (True, False, False)),
+        (5.0, 240_000, 0, (False, False, False)),
+        (150.0, 40_000, 0, (True, False, True)),
+        (150.0, 40_000, 1, (True, True, False)),
+    ],
+)
+def test_what_is_noted_of_a_decision(deadline_ms, storage, action, marks):
+    scenario = load("paper", [f"en.storage_bytes={storage}", "episode.warmup_ms=0"])
+    tasks = _one_task()
+    tasks.deadline_ms[:] = deadline_ms
+    worlds = Worlds(scenario, [from_tasks(scenario, tasks, 0, 0)])
+    turn = worlds.advance()
+    while not turn.over:
+        worlds.answer(action=np.full(len(turn.dispatch), action))
+        turn = worlds.advance()
+    found = worlds.outcome(0)
+    columns = found.any_feasible, found.took_feasible, found.refused
+    assert tuple(bool(column[0]) for column in columns) == marks
+
+
+def test_an_outcome_without_updates_has_none():
+    bare = Outcome(*[None] * 10)
+    assert (bare.rides, bare.status_bytes, bare.status) == (0, 0.0, None)
+    assert np.isnan(StatusRecord(*[1.0] * 4).decision_regret)
