@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from cosmo import Dispatcher, InputError, Method, Updater, load, method
+from cosmo.control.fast.forms import rules_of
 from cosmo.control.named import as_method
 from cosmo.measure import Regret
 from cosmo.node import SnStates
 from cosmo.workload import episode
-from cosmo.world import Watcher
+from cosmo.world import Watcher, site_of
 
 loop = import_module("cosmo.control.play")  # the package shows the function of the same name
 SHORT = load("campus", ["episode.window_ms=30", "episode.warmup_ms=0"])
@@ -21,6 +22,13 @@ SIZES = [len(world.tasks) for world in WORLDS]
 
 class _PlainError(Exception):
     """It was not played compiled."""
+
+
+class _Own(Method, Dispatcher):
+    """A method that somebody else has written."""
+
+    def dispatcher(self, site):
+        return self
 
 
 def _compiled(monkeypatch, name, large, watchers=(), scenario=SHORT):
@@ -35,7 +43,7 @@ def _compiled(monkeypatch, name, large, watchers=(), scenario=SHORT):
     monkeypatch.setattr(loop, "blank_memory", lambda *given: told.append(given[-1]))
     monkeypatch.setattr(loop, "play_compiled", lambda *given: [])
     try:
-        loop.play(scenario, method(name), WORLDS, watchers=watchers)
+        loop.play(scenario, as_method(name), WORLDS, watchers=watchers)
     except _PlainError:
         return None
     return told[0]
@@ -48,7 +56,7 @@ def test_large_worlds_are_played_compiled_and_many_small_ones_of_a_slow_rule(mon
     for name, large, compiled in (
         ("self-tracking", most, True), ("self-tracking", most + 1, False),
         ("cosmo-next", all_of_them, True), ("cosmo-next", all_of_them + 1, False),
-        ("prequal", 1, False),
+        (_Own(), 1, False),
     ):  # fmt: skip
         found = _compiled(monkeypatch, name, large)
         assert found == (most if compiled else None)
@@ -156,3 +164,13 @@ def test_what_is_no_method_is_said_in_one_line():
 
     with pytest.raises(InputError, match="method NeedsMore: cannot be made"):
         as_method(NeedsMore)
+
+
+def test_a_compiled_form_is_of_both_sides_or_there_is_none():
+    here = site_of(SHORT)
+    rule, told = method("self-tracking").dispatcher(here), method("periodic").updater(here)
+    assert rules_of(SHORT, rule, None, False) is not None
+    assert rules_of(SHORT, rule, told, False) is not None
+    assert rules_of(SHORT, rule, _Tells(), False) is None
+    assert rules_of(SHORT, Dispatcher(), told, False) is None
+    assert rules_of(SHORT, Dispatcher(), None, False) is None

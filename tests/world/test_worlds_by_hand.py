@@ -142,3 +142,26 @@ def test_the_age_of_a_status_at_decisions_by_hand():
     episode = from_tasks(scenario, _tasks([10.0, 61.0, 75.0, 199.0]), 0, 0)
     [found] = play(scenario, method("periodic:interval_ms=50"), [episode])
     assert found.status.decision_age_ms == pytest.approx((10 + 11 + 25 + 49) / 4, abs=1e-3)
+
+
+def test_what_an_en_knows_of_a_link_that_fades_by_hand():
+    ways = ["access.rate_mbps=1e9", "access.overhead_ms=0", "backhaul.up_mbps=80"]
+    ways += ["fading.factors=[0.5, 1.5]", "fading.period_ms=50", "observation.history_ms=80"]
+    scenario = load("paper", [*ways, "episode.window_ms=200", "episode.warmup_ms=0"])
+    episode = from_tasks(scenario, _tasks([20.0, 70.0, 150.0]), 0, 0)
+    mbps = 80.0 * episode.rate_factor[0, 0]
+    worlds = Worlds(scenario, [episode])
+    turn, seen = worlds.advance(), []
+    while not turn.over:
+        seen += turn.dispatch.up_link_mbps[:, 0].tolist()
+        worlds.answer(action=np.zeros(len(turn.dispatch), np.int64))
+        turn = worlds.advance()
+    # Shares of the last 80 ms, or of all since the start, and the rate of the moment.
+    for found, shares, now in zip(
+        seen, ([1.0], [50 / 70, 20 / 70], [0.0, 30 / 80, 50 / 80]), (0, 1, 3), strict=True
+    ):
+        part = mbps[: len(shares)]
+        mean = np.dot(shares, part)
+        deviation = np.sqrt(max(np.dot(shares, part**2) - mean**2, 0.0))
+        assert found == pytest.approx([mean, deviation, mbps[now] - mean], abs=1e-5)
+    assert len(set(np.round(mbps[:4], 6))) > 2
