@@ -14,7 +14,10 @@ from observations import site, tasks
 @pytest.mark.parametrize(
     ("preset", "rate", "every"),
     # 500 s are measured, at one EN or three: 20 000 decisions or a few more are asked about.
-    [("paper", 320, 8), ("paper", 58, 1), ("paper", 62, 2), ("campus", 320, 24), ("paper", 1, 1)],
+    [
+        *(("paper", 320, 8), ("paper", 59.99, 1), ("paper", 60.01, 2), ("paper", 1, 1)),
+        ("campus", 320, 24),
+    ],
 )
 def test_large_worlds_are_asked_about_every_nth_decision(preset, rate, every):
     ways = ["episode.window_ms=1500000", "episode.warmup_ms=1000000", f"workload.rate={rate}"]

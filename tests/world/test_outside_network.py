@@ -24,8 +24,11 @@ class Twin:
         self._links: dict[tuple[int, int], float] = {}
         self._under_way: list[tuple[float, int, int, int]] = []
         self._count = 0
+        self._clock_ms = 0.0
 
     def exchange(self, posts, now_ms, until_ms):
+        # It never runs past the world's next event, so that no message comes from its past.
+        assert not len(posts) or self._clock_ms <= now_ms <= until_ms
         for post in posts:
             self._count += 1
             arrival = self._on_air(post, now_ms) if post["uplink"] else self._on_link(post, now_ms)
@@ -33,8 +36,10 @@ class Twin:
                 entry = arrival, self._count, int(post["what"]), int(post["subject"])
                 heapq.heappush(self._under_way, entry)
         if not self._under_way or self._under_way[0][0] > until_ms:
+            self._clock_ms = until_ms
             return np.empty(0, DELIVERY), until_ms
         time, _, what, subject = heapq.heappop(self._under_way)
+        self._clock_ms = time
         return np.array([(time, what, subject)], DELIVERY), time
 
     def _on_air(self, post, now: float) -> float | None:
