@@ -166,14 +166,15 @@ def encoded(
 ) -> Floats:
     """[row, d] the numbers of those that send; zeros for the others."""
     told = np.zeros((len(states), carries))
-    if send.all():
+    count = np.count_nonzero(send)  # sooner than all() and any(), and asked at every decision
+    if not count:
+        return told
+    if count == len(send):
         sending = states
-    elif send.any():
+    else:
         sending = SnStates(
             states.world[send], states.sn[send], states.time_ms[send], states.state[send]
         )
-    else:
-        return told
     answer = ask(method, updater.encode, sending)
     told[send] = checked_numbers(method, answer, len(sending), carries)
     return told

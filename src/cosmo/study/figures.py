@@ -1,10 +1,13 @@
 """Figures of a study in the paper's form: deterministic and Poisson side by side."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars
+from numpy.typing import NDArray
+from polars import selectors
 
 from cosmo.files import whole_file
 from cosmo.study.statistics import smoothed
@@ -82,12 +85,20 @@ def saved(figure: Any, path: Path, formats: tuple[str, ...]) -> list[Path]:
     return written
 
 
-def half_widths(rows: polars.DataFrame) -> polars.Series:
+def half_widths() -> polars.Expr:
     """What is drawn around means: 95 % intervals, of two runs their range, of one nothing."""
     two = polars.col("std") / 2**0.5  # half of the range
-    return rows.select(
-        polars.when(polars.col("runs") == 2).then(two).otherwise("ci95").fill_null(0.0)
-    ).to_series()
+    return polars.when(polars.col("runs") == 2).then(two).otherwise("ci95").fill_null(0.0)
+
+
+def lines(
+    table: polars.DataFrame, of: str, over: str
+) -> Iterator[tuple[str, dict[str, NDArray[Any]]]]:
+    """Every line's name (in column `of`, as they come) and its numbers, in order of `over`."""
+    groups = table.sort(over, maintain_order=True).partition_by(of, as_dict=True)
+    for name in table[of].unique(maintain_order=True):
+        numbers = groups[name,].select(selectors.numeric())
+        yield name, {column.name: column.to_numpy() for column in numbers}
 
 
 def metric_figure(
@@ -118,33 +129,38 @@ def metric_over_load(
     A `matplotlib.figure.Figure`.
     """
     styles = looks(summary["method"].unique(maintain_order=True), focus, yardsticks)
-    here = summary.filter(polars.col("mean").is_not_null(), metric=metric)
+    here = summary.filter(polars.col("mean").is_not_null(), metric=metric).with_columns(
+        half_width=half_widths()
+    )
     if methods is not None:
         here = here.filter(polars.col("method").is_in(list(methods)))
     processes = here["arrivals"].unique(maintain_order=True).to_list()
 
     def draw(panel: Panel, process: str) -> None:
         rates: set[float] = set()
-        for (name,), rows in here.filter(arrivals=process).group_by("method", maintain_order=True):
-            rows, look = rows.sort("rate"), styles[str(name)]
-            rates |= set(rows["rate"])
+        for name, rows in lines(here.filter(arrivals=process), "method", "rate"):
+            look = styles[name]
+            rates.update(rows["rate"])
             panel.errorbar(
-                rows["rate"], rows["mean"], yerr=half_widths(rows), label=name,
+                rows["rate"], rows["mean"], yerr=rows["half_width"], label=name,
                 color=look.colour, marker=look.mark, ls=look.line, lw=look.width, ms=4, capsize=2,
                 zorder=3 if name == focus else 2,
             )  # fmt: skip
-            paper = rows.filter(polars.col("paper").is_not_null())
-            panel.plot(paper["rate"], paper["paper"], "x", color=look.colour, ms=8, mew=1.5)
+            known = ~np.isnan(rows["paper"])
+            if known.any():
+                panel.plot(
+                    rows["rate"][known], rows["paper"][known], "x", color=look.colour, ms=8, mew=1.5
+                )
         if here["paper"].is_not_null().any():
             panel.plot([], [], "kx", ms=7, label="paper")
         if metric == "success_rate":
             own = bounds.filter(arrivals=process).sort("rate")
             panel.plot(own["rate"], own["fluid_bound"], "k--", lw=1, label="fluid bound")
             panel.plot(own["rate"], own["mean_bound"], "k:", lw=1, label="µ*/rate")
-            known = own.filter(polars.col("clairvoyant_bound").is_not_null())
-            if len(known):
+            bound = own.filter(polars.col("clairvoyant_bound").is_not_null())
+            if len(bound):
                 panel.plot(
-                    known["rate"], known["clairvoyant_bound"], "k_", ms=14, mew=1.5,
+                    bound["rate"], bound["clairvoyant_bound"], "k_", ms=14, mew=1.5,
                     label="clairvoyant bound",
                 )  # fmt: skip
         if metric == "update_cost_rate":
@@ -210,8 +226,8 @@ def pareto_figure(
     rates = sorted(wide["rate"].unique())
 
     def draw(panel: Panel, process: str) -> None:
-        for (name,), rows in wide.filter(arrivals=process).group_by("method", maintain_order=True):
-            rows, look = rows.sort("rate"), styles[str(name)]
+        for name, rows in lines(wide.filter(arrivals=process), "method", "rate"):
+            look = styles[name]
             sizes = [12 + 10 * rates.index(rate) for rate in rows["rate"]]
             panel.plot(
                 rows["update_cost_rate"], rows["success_rate"], look.line, color=look.colour, lw=0.7

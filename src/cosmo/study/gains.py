@@ -7,6 +7,7 @@ best opponent anew in every draw: who is best is itself uncertain.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import polars
@@ -111,15 +112,20 @@ def _drawn(values: Draws, widened: float) -> Draws:
 
     `values` is [method, run, episode].
     """
-    random = np.random.default_rng(0)  # of the bootstrap alone: the same data, the same interval
-    _, runs, episodes = values.shape
-    run = random.integers(0, runs, (_DRAWS, runs))
-    episode = random.integers(0, episodes, (_DRAWS, runs, episodes))
+    run, episode = _resamples(*values.shape[1:])
     means: Draws = values[:, run[:, :, None], episode].mean(axis=(2, 3))
     if widened == 1.0:
         return means
     centre = values.mean(axis=(1, 2))[:, None]
     return np.asarray(centre + widened * (means - centre))
+
+
+@lru_cache(maxsize=4)  # the same at every load of a study
+def _resamples(runs: int, episodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Runs [draw, place], and episodes of each [draw, place, episode]."""
+    random = np.random.default_rng(0)  # of the bootstrap alone: the same data, the same interval
+    run = random.integers(0, runs, (_DRAWS, runs))
+    return run, random.integers(0, episodes, (_DRAWS, runs, episodes))
 
 
 def _shown(gain: float, draws: Draws) -> str:

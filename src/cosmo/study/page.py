@@ -1,5 +1,6 @@
 """One HTML file with everything in it: charts, tables, the episode viewer; works offline."""
 
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -51,9 +52,7 @@ def _write(
     data: dict[str, Any],
     recordings: list[dict[str, Any]],
 ) -> None:
-    from plotly.offline import get_plotlyjs
-
-    plotly = markup.one_newline(get_plotlyjs())
+    plotly, packed_plotly = _plotly()
     script = markup.one_newline("".join(map(_part, _SCRIPTS)))
     values = {
         "POLICY": markup.in_html(markup.policy([plotly, script])),
@@ -61,13 +60,22 @@ def _write(
         "VERDICT": markup.in_html(sentence),
         "WHERE": markup.in_html(where),
         "CSS": _part("report.css"),
-        "PLOTLY": markup.packed(plotly),
+        "PLOTLY": packed_plotly,
         "DATA": markup.packed(markup.as_json(data)),
         "EPISODES": markup.packed(markup.as_json(_shared(recordings))),
         "JS": script,
     }
     with whole_file(path) as temporary:
         temporary.write_text(markup.filled(_part("report.html"), values), encoding="utf-8")
+
+
+@lru_cache(maxsize=1)  # of all pages that a process writes
+def _plotly() -> tuple[str, str]:
+    """The library of the charts, as it is and packed."""
+    from plotly.offline import get_plotlyjs
+
+    source = markup.one_newline(get_plotlyjs())
+    return source, markup.packed(source)
 
 
 def _part(name: str) -> str:

@@ -9,7 +9,7 @@ from cosmo.measure import METRICS
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.study import markup, tables
 from cosmo.study.gains import claims_beside, gains_table
-from cosmo.study.statistics import paired, smoothed
+from cosmo.study.statistics import paired_with, smoothed
 from cosmo.study.store import Study
 from cosmo.study.style import METRIC_TITLES, looks
 from cosmo.study.verdict import YARDSTICK_NOTE, Verdict, verdict
@@ -88,17 +88,16 @@ def _records(table: polars.DataFrame) -> list[dict[str, Any]]:
 
 def _pairs(study: Study, methods: list[str]) -> list[dict[str, Any]]:
     """The focus minus each other in success, at every load that both were played at."""
+    others = [name for name in methods if name != study.focus]
     return [
         {
             "scenario": row["scenario"],
             "arrivals": row["arrivals"],
             "rate": row["rate"],
-            "method": name,
+            "method": row["method"],
             "success": [_short(row[part]) for part in ("difference", "low", "high")],
         }
-        for name in methods
-        if name != study.focus
-        for row in paired(study.metrics, study.focus, name).iter_rows(named=True)
+        for row in paired_with(study.metrics, study.focus, others).iter_rows(named=True)
         if row["low"] is not None
     ]
 

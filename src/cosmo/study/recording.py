@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,11 @@ from cosmo.world.watch import AskTruth
 
 FORMAT = 2
 _TASK_COLUMNS = (
-    "task", "time", "en", "action", "bytes", "cycles", "deadline", "feasible", "delays", "true",
-    "believed", "age", "idle_true", "idle_believed", "en_backlog", "en_requests", "sn_requests",
-    "local_wait", "values", "semantic",
+    "task", "time", "en", "action", "bytes", "cycles", "deadline", "delays", "true", "believed",
+    "age", "idle_true", "idle_believed", "en_backlog", "en_requests", "sn_requests", "local_wait",
+    "values", "semantic", "feasible",
 )  # fmt: skip
+_SEEN, _TRUE = fields(DispatchObservation), fields(Truth)
 _METRICS = ("success_rate", "net_utility_per_task", "update_cost_rate", "fn_rate")
 
 
@@ -56,7 +58,10 @@ class Recorder(Watcher):
         self._en_speed, self._sn_speed = site.en.full_rate, site.sn.full_rate
         self._idle, self._reach = site.sn.idle_state, site.links.reach
         self._raw = carries == RAW  # unless the updater that is there makes numbers of its own
-        self._tasks: dict[str, list[Any]] = {name: [] for name in _TASK_COLUMNS}
+        self._seen: dict[str, list[NDArray[Any]]] = {each.name: [] for each in _SEEN}
+        self._true: dict[str, list[NDArray[Any]]] = {each.name: [] for each in _TRUE}
+        self._actions: list[int] = []
+        self._values: list[Any] = []
         self._updates: dict[str, list[Any]] = {
             name: [] for name in ("time", "sn", "send", "interval")
         }
@@ -97,51 +102,69 @@ class Recorder(Watcher):
     def note_task(
         self, seen: DispatchObservation, truth: Truth, action: int, values: Any = None
     ) -> None:
-        """One EN decision: what was seen, what was true, what was done."""
-        row = {
-            "task": int(seen.task[0]),
-            "time": seen.time_ms[0],
-            "en": int(seen.en[0]),
-            "action": action,
-            "bytes": seen.input_bytes[0],
-            "cycles": seen.cycles[0],
-            "deadline": seen.slack_ms[0],
-            "feasible": truth.feasible[0].tolist(),
-            "delays": truth.delay_ms[0].copy(),
-            "true": truth.sn_state[0, :, WORK] / self._sn_speed[seen.sn[0]],
-            "idle_true": truth.sn_state[0, :, IDLE].copy(),
-            "age": np.array(seen.age_ms[0]),
-            "en_backlog": seen.en_state[0, WORK] / self._en_speed[seen.en[0]],
-            "en_requests": seen.en_state[0, REQUESTS],
-            "sn_requests": truth.sn_state[0, :, REQUESTS].copy(),
-            "local_wait": seen.local_wait_ms[0],
-            "values": None if values is None else np.array(values, float),
-            **self._believed(seen),
-        }
-        for name, value in row.items():
-            self._tasks[name].append(value)
+        """One EN decision: what was seen, what was true, what was done.
 
-    def _believed(self, seen: DispatchObservation) -> dict[str, Any]:
-        """What each SN has told: a backlog if the status is raw, else the numbers alone."""
-        heard, sn = seen.heard[0], seen.sn[0]
-        if not self._raw:
-            told = [seen.status[0, k].copy() if heard[k] else None for k in range(seen.sns)]
-            return {"believed": None, "idle_believed": None, "semantic": told}
-        state = np.where(heard[:, None], seen.status[0][:, :RAW], self._idle[sn])
+        Copied as it is: what is made of it is made of all decisions at once, in the end.
+        """
+        for name, column in self._seen.items():
+            column.append(getattr(seen, name).copy())
+        for name, column in self._true.items():
+            column.append(getattr(truth, name).copy())
+        self._actions.append(action)
+        self._values.append(None if values is None else np.array(values, float))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """`_TASK_COLUMNS` of all decisions."""
+        if not self._actions:
+            return {name: [] for name in _TASK_COLUMNS}
+        seen = DispatchObservation(**{k: np.concatenate(own) for k, own in self._seen.items()})
+        truth = Truth(**{k: np.concatenate(own) for k, own in self._true.items()})
+        speed = self._sn_speed[seen.sn]
         return {
-            "believed": state[:, WORK] / self._sn_speed[sn],
-            "idle_believed": state[:, IDLE],
-            "semantic": None,
+            "task": seen.task.tolist(),
+            "time": _all_rounded(seen.time_ms),
+            "en": seen.en.tolist(),
+            "action": self._actions,
+            "bytes": _all_rounded(seen.input_bytes),
+            "cycles": _all_rounded(seen.cycles),
+            "deadline": _all_rounded(seen.slack_ms),
+            "delays": _all_rounded(truth.delay_ms),
+            "true": _all_rounded(truth.sn_state[:, :, WORK] / speed),
+            "age": _all_rounded(seen.age_ms),
+            "idle_true": _all_rounded(truth.sn_state[:, :, IDLE]),
+            "en_backlog": _all_rounded(seen.en_state[:, WORK] / self._en_speed[seen.en]),
+            "en_requests": _all_rounded(seen.en_state[:, REQUESTS]),
+            "sn_requests": _all_rounded(truth.sn_state[:, :, REQUESTS]),
+            "local_wait": _all_rounded(seen.local_wait_ms),
+            "values": _thoughts(self._values),
+            **self._believed(seen, speed),
+            "feasible": truth.feasible.astype(int).tolist(),
         }
+
+    def _believed(
+        self, seen: DispatchObservation, speed: NDArray[np.float64]
+    ) -> dict[str, list[Any]]:
+        """What each SN has told: a backlog if the status is raw, else the numbers alone."""
+        heard, nothing = seen.heard, [None] * len(seen)
+        if self._raw:
+            state = np.where(heard[:, :, None], seen.status[:, :, :RAW], self._idle[seen.sn])
+            return {
+                "believed": _all_rounded(state[:, :, WORK] / speed),
+                "idle_believed": _all_rounded(state[:, :, IDLE]),
+                "semantic": nothing,
+            }
+        told = [
+            [numbers if known else None for numbers, known in zip(*row, strict=True)]
+            for row in zip(_all_rounded(seen.status), heard.tolist(), strict=True)
+        ]
+        return {"believed": nothing, "idle_believed": nothing, "semantic": told}
 
     def finished(self, outcome: Outcome) -> dict[str, Any]:
         """All of it, with what became of the tasks and a few metrics of the episode."""
-        which = np.array(self._tasks["task"], np.int64)
-        labels = [OUTCOME_NAMES[int(label)] for label in outcome.outcome[which]]
-        tasks = {
-            name: _column(values) for name, values in self._tasks.items() if name != "feasible"
-        }
-        tasks["feasible"] = np.array(self._tasks["feasible"], int).tolist()
+        made = self._columns()
+        which = np.array(made["task"], np.int64)
+        labels = [OUTCOME_NAMES[label] for label in outcome.outcome[which].tolist()]
+        tasks = {name: made[name] for name in _TASK_COLUMNS}
         tasks |= {"outcome": labels, "finished": _all_rounded(outcome.finished_ms[which])}
         metrics = episode_metrics(self._scenario, outcome, self._carries)
         return {
@@ -200,19 +223,15 @@ def _all_rounded(values: NDArray[np.float64]) -> list[Any]:
     digits = 4 - np.floor(np.log10(safe)).astype(int)  # after the point, for five in all
     up, down = 10.0 ** np.maximum(digits, 0), 10.0 ** np.maximum(-digits, 0)
     rounded = np.rint(np.where(known, values, 0.0) * up / down) * down / up
+    if known.all():
+        return list(rounded.tolist())
     found = np.asarray(rounded, object)
     found[~known] = None
     return list(found.tolist())
 
 
-def _column(values: list[Any]) -> list[Any]:
-    """A column of `note_task`, rounded: whole numbers stay, null where there is nothing."""
-    if all(isinstance(value, (float, np.ndarray)) for value in values):
-        return _all_rounded(np.array(values, np.float64))
-    return [_entry(value) for value in values]
-
-
-def _entry(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_entry(each) for each in value]
-    return _all_rounded(value) if isinstance(value, np.ndarray) else value
+def _thoughts(values: list[Any]) -> list[Any]:
+    """What the dispatcher thought of its actions, rounded; null where it does not say."""
+    if any(value is None for value in values):
+        return [None if value is None else _all_rounded(value) for value in values]
+    return _all_rounded(np.array(values))

@@ -41,7 +41,7 @@ def summarise(metrics: polars.DataFrame) -> polars.DataFrame:
     rows = []
     for key, group in runs.group_by(POINT, maintain_order=True):
         for name in names:
-            values = [math.nan if value is None else value for value in group[name]]
+            values = [math.nan if value is None else value for value in group[name].to_list()]
             known = [value for value in values if not math.isnan(value)]
             mean, ci95 = interval(values, widened.get(key, 1.0))
             std = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
@@ -132,11 +132,24 @@ def paired(
     then episodes within them: episodes of a run share its trained policy. On traces it is widened
     as `summarise` says. `low` and `high` are null of fewer than `FEWEST_PAIRS` pairs.
     """
-    loads: dict[tuple[str, str, float], list[_Pair]] = {}
-    for *key, seed, episode, lead, windows in _leads(metrics, one, other, metric).iter_rows():
-        loads.setdefault(tuple(key), []).append((seed, episode, lead, windows))
-    rows = [(*key, *_difference(pairs), len(pairs)) for key, pairs in loads.items()]
-    schema: dict[str, Any] = {"scenario": polars.String, "arrivals": polars.String}
+    table = paired_with(metrics, one, [other], metric)
+    return table.drop("method")
+
+
+def paired_with(
+    metrics: polars.DataFrame, one: str, others: Sequence[str], metric: str = "success_rate"
+) -> polars.DataFrame:
+    """The same for several others, whose names are in the first column, `method`."""
+    loads: dict[str, dict[tuple[str, str, float], list[_Pair]]] = {name: {} for name in others}
+    leads = _leads(metrics, one, others, metric)
+    for name, *key, seed, episode, lead, windows in leads.iter_rows():
+        loads[name].setdefault(tuple(key), []).append((seed, episode, lead, windows))
+    rows = [
+        (name, *key, *_difference(pairs), len(pairs))
+        for name, own in loads.items()
+        for key, pairs in own.items()
+    ]
+    schema: dict[str, Any] = dict.fromkeys(("method", "scenario", "arrivals"), polars.String)
     schema |= dict.fromkeys(("rate", "difference", "low", "high"), polars.Float64)
     table = polars.DataFrame(rows, schema=schema | {"pairs": polars.Int64}, orient="row")
     return table.with_columns(polars.col("low", "high").fill_nan(None))
@@ -150,7 +163,7 @@ def paired_over_loads(
     None if they have no workload in common. Both must be of one scenario; only the episodes that
     exist at every common load are used.
     """
-    pairs = _leads(metrics, one, other, metric)
+    pairs = _leads(metrics, one, [other], metric)
     loads = pairs.select("arrivals", "rate").n_unique() if len(pairs) else 0
     means = (
         pairs.group_by("seed", "episode", maintain_order=True)
@@ -165,15 +178,20 @@ def paired_over_loads(
 _Pair = tuple[int, int, float, float | None]
 
 
-def _leads(metrics: polars.DataFrame, one: str, other: str, metric: str) -> polars.DataFrame:
-    """A row a workload that both were played on, with the `lead` of one and `trace_windows`."""
+def _leads(
+    metrics: polars.DataFrame, one: str, others: Sequence[str], metric: str
+) -> polars.DataFrame:
+    """A row a `method` of the others and workload that it and one were played on, with the `lead`
+    of one and `trace_windows`.
+    """
     keys = ["scenario", "arrivals", "rate", "seed", "episode"]
     known = "trace_windows" in metrics.columns
     windows = polars.col("trace_windows") if known else polars.lit(None, polars.Float64)
     mine = metrics.filter(method=one).select(*keys, windows.alias("trace_windows"), a=metric)
-    theirs = metrics.filter(method=other).select(*keys, b=metric)
+    theirs = metrics.filter(polars.col("method").is_in(others)).select(*keys, "method", b=metric)
     both = mine.join(theirs, on=keys, maintain_order="left").drop_nulls(["a", "b"])
-    return both.select(*keys, lead=polars.col("a") - polars.col("b"), trace_windows="trace_windows")
+    lead = polars.col("a") - polars.col("b")
+    return both.select("method", *keys, lead=lead, trace_windows="trace_windows")
 
 
 def _difference(pairs: Sequence[_Pair]) -> Difference:

@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ class Study:
     bounds: polars.DataFrame = field(default_factory=lambda: polars.DataFrame(schema=BOUNDS))
     yardsticks: tuple[str, ...] = ()  # methods that are handed the truth, when the study was made
 
-    @property
+    @cached_property
     def focus(self) -> str:
         """The method that the results are told about; one that there are results of."""
         there = self.metrics["method"].unique(maintain_order=True).to_list()

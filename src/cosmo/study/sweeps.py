@@ -9,7 +9,7 @@ from typing import Any
 import polars
 
 from cosmo.files import file_name
-from cosmo.study.figures import FORMATS, Panel, half_widths, panels, saved
+from cosmo.study.figures import FORMATS, Panel, half_widths, lines, panels, saved
 from cosmo.study.statistics import POINT, summarise
 from cosmo.study.store import Study
 from cosmo.study.style import FOCUS_COLOUR, METRIC_TITLES, looks
@@ -66,19 +66,19 @@ def swept_scenarios(study: Study) -> list[str]:
 def sweep_figure(study: Study, field: str, metric: str = "success_rate") -> Any:
     """A metric over a swept field, as a matplotlib `Figure`: means with 95 % intervals."""
     table = sweep_table(study).filter(field=field, metric=metric)
-    table = table.filter(polars.col("mean").is_not_null())
-    lines = table["line"].unique(maintain_order=True).to_list()
-    styles = looks(lines, study.focus, [name for name in lines if study.is_yardstick(name)])
+    table = table.filter(polars.col("mean").is_not_null()).with_columns(half_width=half_widths())
+    names = table["line"].unique(maintain_order=True).to_list()
+    styles = looks(names, study.focus, [name for name in names if study.is_yardstick(name)])
     numbers = not table["number"].has_nulls()
+    over = "number" if numbers else "place"
     values = table.select("value", "place").unique(maintain_order=True)
 
     def draw(panel: Panel, load: str) -> None:
-        for (name,), rows in table.filter(load=load).group_by("line", maintain_order=True):
-            rows, look = rows.sort("number" if numbers else "place"), styles[str(name)]
+        for name, rows in lines(table.filter(load=load), "line", over):
+            look = styles[name]
             panel.errorbar(
-                rows["number" if numbers else "place"], rows["mean"], yerr=half_widths(rows),
-                label=name, color=look.colour, marker=look.mark, ls=look.line, lw=look.width, ms=4,
-                capsize=2,
+                rows[over], rows["mean"], yerr=rows["half_width"], label=name, color=look.colour,
+                marker=look.mark, ls=look.line, lw=look.width, ms=4, capsize=2,
             )  # fmt: skip
         if not numbers:
             panel.set_xticks(values["place"].to_list(), values["value"].to_list())

@@ -9,7 +9,7 @@ import polars
 from cosmo.measure import told
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.study.markup import in_cell, in_tex
-from cosmo.study.statistics import Difference, paired, stabilisation
+from cosmo.study.statistics import Difference, paired_with, stabilisation
 from cosmo.study.verdict import Verdict
 
 # The paper's table gate_ablation and its detailed one, (title, metric, digits).
@@ -168,16 +168,17 @@ def comparison(summary: polars.DataFrame, process: str, metric: str, digits: int
 def paired_table(metrics: polars.DataFrame, method: str, metric: str) -> str:
     """`method` minus every other on equal workloads, with bootstrap intervals; a column a load."""
     others = [name for name in metrics["method"].unique(maintain_order=True) if name != method]
-    found = {name: paired(metrics, method, name, metric) for name in others}
+    found: dict[tuple[str, str], dict[float, str]] = {}
+    pairs = paired_with(metrics, method, others, metric)
+    columns = ("arrivals", "method", "rate", "difference", "low", "high")
+    for process, name, rate, *parts in pairs.select(columns).iter_rows():
+        difference = Difference(*(math.nan if part is None else part for part in parts))
+        found.setdefault((process, name), {})[rate] = str(difference)
     own = metrics.filter(method=method)
-    rates, columns = sorted(own["rate"].unique()), ("rate", "difference", "low", "high")
+    rates = sorted(own["rate"].unique())
     rows = []
     for process, name in product(own["arrivals"].unique(maintain_order=True), others):
-        here = found[name].filter(arrivals=process)
-        cells = {
-            rate: str(Difference(*(math.nan if part is None else part for part in parts)))
-            for rate, *parts in here.select(*columns).iter_rows()
-        }
+        cells = found.get((process, name))
         if cells:
             rows.append((process, f"− {name}", *(cells.get(rate, "–") for rate in rates)))
     return markdown(("arrivals", method, *(f"{rate:g} tasks/s" for rate in rates)), rows)

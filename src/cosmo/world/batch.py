@@ -73,6 +73,11 @@ class Batch(ABC):
             scenario, window_ms, status_dimensions, outside, rides and status_dimensions > 0
         )
         self._turn = layout.blank_turn(self._constants, len(episodes))
+        # Most turns ask one kind of node alone: of the others these are shown every time.
+        self._no_dispatch = _dispatch(self._turn, 0)
+        self._no_update = _update(self._turn, 0)
+        self._no_result = _result(self._turn, 0)
+        self._no_feedback = _feedback(self._turn, 0)
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -208,68 +213,81 @@ class Batch(ABC):
             raise ValueError(f"a status must carry {self._dimensions} finite numbers")
 
     def _decisions(self) -> Decisions:
-        turn = self._turn
-        ens, sns = turn.counts[EN_ROWS], turn.counts[SN_ROWS]
-        task, status = turn.dispatch[:ens], turn.update[:sns]
-        told = turn.feedback[: turn.counts[FEEDBACK_ROWS]]
-        dispatch = DispatchObservation(
-            world=task["world"],
-            en=task["en"],
-            ue=task["ue"],
-            task=task["task"],
-            time_ms=task["time_ms"],
-            generated_ms=task["generated_ms"],
-            input_bytes=task["input_bytes"],
-            cycles=task["cycles"],
-            deadline_ms=task["deadline_ms"],
-            throughput_mbps=task["throughput_mbps"],
-            throughput_trend_mbps=task["throughput_trend_mbps"],
-            residual_ms=task["residual_ms"],
-            en_state=task["en_state"],
-            local_wait_ms=task["local_wait_ms"],
-            local_room=task["local_room"],
-            sn=turn.reached[:ens],
-            status=turn.status[:ens],
-            status_ms=turn.status_source[:ens],
-            up_link_mbps=turn.up_link[:ens],
-            up_backlog_ms=turn.up_backlog[:ens],
-        )
-        update = UpdateObservation(
-            world=status["world"],
-            sn=status["sn"],
-            time_ms=status["time_ms"],
-            sn_state=status["sn_state"],
-            en=turn.told[:sns],
-            acknowledged=turn.acknowledged[:sns],
-            acknowledged_ms=turn.acknowledged_source[:sns],
-            recent_delay_ms=status["recent_delay_ms"],
-            recent_success=status["recent_success"],
-            recent_failure=status["recent_failure"],
-            down_link_mbps=turn.down_link[:sns],
-        )
-        results = turn.counts[RIDE_ROWS]
-        leaving = turn.result[:results]
-        result = ResultObservation(
-            world=leaving["world"],
-            sn=leaving["sn"],
-            en=leaving["en"],
-            time_ms=leaving["time_ms"],
-            sn_state=leaving["sn_state"],
-            acknowledged=turn.result_acknowledged[:results],
-            acknowledged_ms=leaving["acknowledged_source"],
-        )
+        turn, counts = self._turn, self._turn.counts
+        ens, sns, results, told = counts[[EN_ROWS, SN_ROWS, RIDE_ROWS, FEEDBACK_ROWS]].tolist()
         return Decisions(
-            dispatch=dispatch,
-            update=update,
-            result=result,
-            feedback=Feedback(
-                world=told["world"],
-                en=told["en"],
-                task=told["task"],
-                action=told["action"],
-                fate=told["fate"],
-                in_time=told["in_time"],
-                time_ms=told["time_ms"],
-            ),
+            dispatch=_dispatch(turn, ens) if ens else self._no_dispatch,
+            update=_update(turn, sns) if sns else self._no_update,
+            result=_result(turn, results) if results else self._no_result,
+            feedback=_feedback(turn, told) if told else self._no_feedback,
             over=self.all_over,
         )
+
+
+def _dispatch(turn: Turn, rows: int) -> DispatchObservation:
+    task = turn.dispatch[:rows]
+    return DispatchObservation(
+        world=task["world"],
+        en=task["en"],
+        ue=task["ue"],
+        task=task["task"],
+        time_ms=task["time_ms"],
+        generated_ms=task["generated_ms"],
+        input_bytes=task["input_bytes"],
+        cycles=task["cycles"],
+        deadline_ms=task["deadline_ms"],
+        throughput_mbps=task["throughput_mbps"],
+        throughput_trend_mbps=task["throughput_trend_mbps"],
+        residual_ms=task["residual_ms"],
+        en_state=task["en_state"],
+        local_wait_ms=task["local_wait_ms"],
+        local_room=task["local_room"],
+        sn=turn.reached[:rows],
+        status=turn.status[:rows],
+        status_ms=turn.status_source[:rows],
+        up_link_mbps=turn.up_link[:rows],
+        up_backlog_ms=turn.up_backlog[:rows],
+    )
+
+
+def _update(turn: Turn, rows: int) -> UpdateObservation:
+    status = turn.update[:rows]
+    return UpdateObservation(
+        world=status["world"],
+        sn=status["sn"],
+        time_ms=status["time_ms"],
+        sn_state=status["sn_state"],
+        en=turn.told[:rows],
+        acknowledged=turn.acknowledged[:rows],
+        acknowledged_ms=turn.acknowledged_source[:rows],
+        recent_delay_ms=status["recent_delay_ms"],
+        recent_success=status["recent_success"],
+        recent_failure=status["recent_failure"],
+        down_link_mbps=turn.down_link[:rows],
+    )
+
+
+def _result(turn: Turn, rows: int) -> ResultObservation:
+    leaving = turn.result[:rows]
+    return ResultObservation(
+        world=leaving["world"],
+        sn=leaving["sn"],
+        en=leaving["en"],
+        time_ms=leaving["time_ms"],
+        sn_state=leaving["sn_state"],
+        acknowledged=turn.result_acknowledged[:rows],
+        acknowledged_ms=leaving["acknowledged_source"],
+    )
+
+
+def _feedback(turn: Turn, rows: int) -> Feedback:
+    told = turn.feedback[:rows]
+    return Feedback(
+        world=told["world"],
+        en=told["en"],
+        task=told["task"],
+        action=told["action"],
+        fate=told["fate"],
+        in_time=told["in_time"],
+        time_ms=told["time_ms"],
+    )
