@@ -34,20 +34,27 @@ def pytest_unconfigure(config):
         del os.environ[_CACHE]
 
 
-# Files that take longest, these first: nobody waits for the last of them alone at the end.
+# Files that take longest, these first: nobody waits for the last of them alone at the end. Those
+# that start many processes at once are not the very first: machine code is then there for all.
 _FIRST = (
-    "test_ray.py",
     "test_docs.py",
-    "test_markup.py",
     "test_batches.py",
+    "test_compiled_rules.py",
+    "test_cpus.py",
+    "test_ray.py",
     "test_execution.py",
     "test_engine.py",
-    "test_updaters.py",
-    "test_cpus.py",
     "test_report.py",
+    "test_next_training.py",
+    "test_processes.py",
+    "test_markup.py",
+    "test_damage.py",
+    "test_fifteen_minutes.py",
+    "test_study.py",
     "test_session.py",
     "test_trainer.py",
-    "test_damage.py",
+    "test_updaters.py",
+    "test_notebooks.py",
 )
 
 
@@ -56,6 +63,16 @@ def pytest_collection_modifyitems(items):
         return _FIRST.index(item.path.name) if item.path.name in _FIRST else len(_FIRST)
 
     items.sort(key=place)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_process_for_a_study():
+    """Where nobody says how many: two tests run at a time already, and to start a second process
+    takes longer than what tests have for it to do.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("cosmo.study.pool.cores", lambda: 1)
+        yield
 
 
 @pytest.fixture

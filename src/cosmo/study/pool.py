@@ -34,6 +34,11 @@ SINGLE_THREADED = {
 }
 
 
+def cores() -> int:
+    """How many processes work at a time where nobody says."""
+    return os.cpu_count() or 1
+
+
 @contextmanager
 def environment(values: dict[str, str]) -> Iterator[None]:
     """What processes that are started in the block will see."""
@@ -98,7 +103,7 @@ class LocalExecutor:
     """Units in local processes."""
 
     def __init__(self, workers: int | None = None) -> None:
-        self._count = workers or os.cpu_count() or 1
+        self._count = workers or cores()
         self._kept: list[_Worker] | None = None
 
     @contextmanager
