@@ -41,7 +41,9 @@ def _check(scenario, name, number=0):
         ("fading-backhaul", ["fading.period_ms=20", "mobility.distances_m=[8.0, 1.0, 1.0, 1.0]"]),
     ],
 )
-@pytest.mark.parametrize("name", ["aov-gap", "piggyback", "priced-books"])
+@pytest.mark.parametrize(
+    "name", ["aov-gap:threshold=0.01,timeout_ms=4", "piggyback", "priced-books"]
+)
 def test_short_episodes_of_all_kinds_are_decided_as_in_the_simulator(name, world, more):
     short = ["episode.window_ms=60", "episode.warmup_ms=0", "workload.rate=400"]
     found, _ = _check(load(world, [*short, *more]), name)
@@ -157,11 +159,14 @@ def test_what_counts_as_a_difference(ours, theirs, same, monkeypatch):
         )
         for number, values, named in ((3, ours, live_columns), (5, theirs, columns))
     )  # fmt: skip
-    monkeypatch.setattr(parity, "play", lambda *_: [simulated])
-    monkeypatch.setattr(parity, "VirtualWorld", lambda *_: SimpleNamespace(play=lambda: live))
+    given = []
+    monkeypatch.setattr(parity, "play", lambda *told: given.append(told[3:]) or [simulated])
+    nodes = SimpleNamespace(play=lambda: live)
+    monkeypatch.setattr(parity, "VirtualWorld", lambda *told: given.append(told[3:]) or nodes)
     found = parity.differences(None, lambda: None, None)
     assert found.tasks.tolist() == ([] if same else [0])
     assert (found.live, found.simulated) == ((3, 4), (5, 6))
+    assert given == [(0, [0]), (0, 0)]  # run and episode, unless something else is said
 
 
 def test_a_difference_would_be_found():

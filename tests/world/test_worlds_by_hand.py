@@ -165,3 +165,17 @@ def test_what_an_en_knows_of_a_link_that_fades_by_hand():
         deviation = np.sqrt(max(np.dot(shares, part**2) - mean**2, 0.0))
         assert found == pytest.approx([mean, deviation, mbps[now] - mean], abs=1e-5)
     assert len(set(np.round(mbps[:4], 6))) > 2
+
+
+def test_tasks_on_their_way_to_an_sn_take_its_places():
+    ways = ["access.rate_mbps=1e9", "access.overhead_ms=0", "access.contention_ms=0"]
+    scenario = load("paper", [*ways, "sn.queue_capacity=2", "sn.slots=2"])
+    worlds = Worlds(scenario, [from_tasks(scenario, _tasks([10.0, 10.5, 11.0]), 0, 0)])
+    turn, feasible = worlds.advance(), []
+    while not turn.over:
+        if len(turn.dispatch):
+            feasible += worlds.truth().feasible[:, 1].tolist()
+        worlds.answer(action=np.ones(len(turn.dispatch), np.int64))
+        turn = worlds.advance()
+    assert feasible == [True, True, False]
+    assert worlds.outcome(0).refused.tolist() == [False, False, True]
