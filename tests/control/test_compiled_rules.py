@@ -5,6 +5,8 @@ import pytest
 
 from cosmo import load, method, play
 from cosmo.measure import Regret
+from cosmo.policy.dispatchers import EstimateDispatcher
+from cosmo.policy.status_methods import Never
 from cosmo.workload import Tasks, episode, from_tasks
 
 WORLD = load(
@@ -57,6 +59,7 @@ COMPILED = (
     *("piggyback", "piggyback:numbers=4,gap_ms=9", "back-off"),
     *("priced-books:most_cycles=1.2e6", "adaptive-prices", "random", "prequal"),
     *("prequal:most_uses=2,oldest_ms=4,quantile=0.4", "cosmo-next"),
+    *("aoci-online:timeout_ms=4,cost_ms2=20", "aoci-online/estimate:cost_ms2=100"),
     "admission-control:window_ms=20,kappa=1000,threshold=0.7,aggression=1.5",
 )
 
@@ -174,9 +177,14 @@ def test_a_compiled_rule_decides_as_the_plain_one(name):
 
 
 def test_what_has_no_compiled_form_is_played_all_the_same():
-    episodes = [episode(WORLD, 4, 0)]
-    plain, other = (
-        play(WORLD, method("aoci-online"), episodes, compiled=compiled)
-        for compiled in (False, True)
-    )
-    np.testing.assert_array_equal(plain[0].action, other[0].action)
+    """As a rule that is made of one that has: it may decide otherwise."""
+
+    class Reject(EstimateDispatcher):
+        def decide(self, tasks):
+            return np.full(len(tasks), tasks.reject)
+
+    class Rejecting(Never):
+        rule = Reject
+
+    [found] = play(WORLD, Rejecting(), [episode(WORLD, 4, 0)], compiled=True)
+    assert (found.action == WORLD.links.most_sns + 1).all()

@@ -6,6 +6,7 @@ import numpy as np
 
 from cosmo.control.fast.admission import admission_of
 from cosmo.control.fast.books import books_of
+from cosmo.control.fast.changes import changes_of
 from cosmo.control.fast.prices import prices_of
 from cosmo.control.fast.probes import probes_of
 from cosmo.control.fast.records import (
@@ -14,6 +15,7 @@ from cosmo.control.fast.records import (
     BACK_OFF,
     BOOKS,
     BY_AGE,
+    BY_CHANGE,
     BY_CLOCK,
     BY_CONTENT,
     BY_NEWS,
@@ -59,6 +61,7 @@ from cosmo.policy.next.crowd.en import CrowdDispatcher
 from cosmo.policy.next.crowd.ground import Ground
 from cosmo.policy.next.crowd.sn import CrowdUpdater
 from cosmo.policy.updaters import (
+    AociOnlineUpdater,
     AoiThresholdUpdater,
     AovGapUpdater,
     NeverUpdater,
@@ -91,6 +94,7 @@ _SN = (
     NeverUpdater,
     PeriodicUpdater,
     ProbeUpdater,
+    AociOnlineUpdater,
     AoiThresholdUpdater,
     AovGapUpdater,
     RegularUpdater,
@@ -142,6 +146,12 @@ def rules_of(
         return rules._replace(sn=sn, interval_ms=float(updater.interval_ms))
     if isinstance(updater, AoiThresholdUpdater):
         return rules._replace(sn=BY_AGE, interval_ms=float(updater.threshold_ms))
+    if isinstance(updater, AociOnlineUpdater):
+        return rules._replace(
+            sn=BY_CHANGE,
+            interval_ms=float(updater.check_ms),
+            timeout_ms=float(updater.timeout_ms),
+        )
     if isinstance(updater, AovGapUpdater):
         return rules._replace(
             sn=BY_CONTENT,
@@ -257,6 +267,7 @@ def blank_memory(
         pending=np.zeros(channels, np.bool_),
         decisions=np.zeros(site.worlds, np.int64),
         regretted=np.zeros(site.worlds, np.int64),
+        changes=changes_of(updater),
         friends=friends_of(site, dispatcher, updater),
         crowd=crowd_of(site, dispatcher, updater, tasks),
     )

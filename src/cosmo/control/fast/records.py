@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cosmo.control.fast.admission import Admission
 from cosmo.control.fast.books import Books
+from cosmo.control.fast.changes import Changes
 from cosmo.control.fast.prices import Prices
 from cosmo.control.fast.probes import Probes
 from cosmo.policy.next.crowd.numbers import START, Numbers
@@ -20,7 +21,9 @@ BACK_OFF, PRICED, ADAPTIVE, PREQUAL, ADMISSION, RANDOM = range(9, 15)
 OWN_BOOKS = (BOOKS, BACK_OFF, PRICED, ADAPTIVE)
 WITHOUT_MEMORY = (LOCAL, IN_TURN, UNTIL_FULL, ESTIMATE, STRICT)  # and without the truth
 # Rules at the SN.
-SILENT, BY_CLOCK, BY_AGE, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED, BY_NEWS, PROBES = range(8)
+SILENT, BY_CLOCK, BY_AGE, BY_CONTENT, TO_FRIENDS, TO_FRIENDS_MOVED, BY_NEWS, PROBES, BY_CHANGE = (
+    range(9)
+)
 
 
 class Rules(NamedTuple):
@@ -163,5 +166,6 @@ class Memory(NamedTuple):
     pending: NDArray[np.bool_]
     decisions: Ints  # [world] that count for regret
     regretted: Ints
+    changes: Changes
     friends: Friends
     crowd: Crowd

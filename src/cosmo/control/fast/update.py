@@ -3,9 +3,11 @@
 import numpy as np
 
 from cosmo.control.fast import crowd
+from cosmo.control.fast.changes import by_changed_age
 from cosmo.control.fast.friends import fill, tell, wait_ms
 from cosmo.control.fast.records import (
     BY_AGE,
+    BY_CHANGE,
     BY_CLOCK,
     BY_CONTENT,
     BY_NEWS,
@@ -113,6 +115,9 @@ def update(rules, known, memory, turn, row):
         wait = rules.interval_ms if send else left
     elif rules.sn == BY_CONTENT:
         send, wait = _by_content(rules, known, memory, turn, row), rules.interval_ms
+    elif rules.sn == BY_CHANGE:
+        unsure = _unconfirmed(memory, turn, row)
+        send, wait = by_changed_age(rules, memory, turn, row, unsure)
     for column in range(turn.send.shape[1]):
         turn.send[row, column] = send
     turn.interval[row] = wait

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import RAW, Site, UpdateObservation, Updater
+from cosmo.policy.updaters.aoci_formulas import mean, next_beta, threshold
 from cosmo.policy.updaters.pending import Pending
 from cosmo.policy.updaters.periodic import Answer
 
@@ -31,37 +32,42 @@ class AociThreshold:
     """Learns H for many independent channels; all times in one unit, cost in that unit squared."""
 
     def __init__(self, channels: int, cost: float, beta: float, largest_beta: float) -> None:
-        self._cost, self._largest = cost, largest_beta
-        self._beta = np.full(channels, beta)
-        self._cycles = np.zeros(channels)
-        self._deliveries = np.zeros(channels)
-        self._changes = np.zeros(channels)
-        self._delay_sum = np.zeros(channels)
+        self.cost, self.largest_beta = cost, largest_beta
+        self.beta = np.full(channels, beta)
+        self.cycles = np.zeros(channels)
+        self.deliveries = np.zeros(channels)
+        self.changes = np.zeros(channels)
+        self.delay_sum = np.zeros(channels)
 
     def delivered(self, rows: Rows, delay: Floats, changed: NDArray[np.bool_]) -> None:
         """An update was acknowledged after `delay`, and was new to the receiver or not."""
-        self._deliveries[rows] += 1
-        self._changes[rows] += changed
-        self._delay_sum[rows] += delay
+        self.deliveries[rows] += 1
+        self.changes[rows] += changed
+        self.delay_sum[rows] += delay
 
     def cycle(self, rows: Rows, length: Floats, updates: Floats) -> None:
         """A cycle of these channels has ended."""
-        step = 1.0 / ((self._cycles[rows] + 2.0) * self.mean_delay(rows))
-        error = 0.5 * length**2 + self._cost * updates - self._beta[rows] * length
-        self._beta[rows] = np.clip(self._beta[rows] + step * error, 0.0, self._largest)
-        self._cycles[rows] += 1
+        self.beta[rows] = next_beta(
+            self.beta[rows],
+            self.cycles[rows],
+            self.mean_delay(rows),
+            length,
+            updates,
+            self.cost,
+            self.largest_beta,
+        )
+        self.cycles[rows] += 1
 
     def mean_delay(self, rows: Rows) -> Floats:
         """E[Y] so far."""
-        mean: Floats = self._delay_sum[rows] / np.maximum(self._deliveries[rows], 1.0)
-        return mean
+        found: Floats = mean(self.delay_sum[rows], self.deliveries[rows])
+        return found
 
     def threshold(self, rows: Rows) -> Floats:
         """H; p counts as 1 until there is a change."""
-        share = self._changes[rows] / np.maximum(self._deliveries[rows], 1.0)
-        share = np.where(share > 0, share, 1.0)
-        limit: Floats = self._beta[rows] - self.mean_delay(rows) * (1.0 - share) / share
-        return np.maximum(0.0, limit)
+        share = mean(self.changes[rows], self.deliveries[rows])
+        found: Floats = threshold(self.beta[rows], self.mean_delay(rows), share)
+        return found
 
 
 class AociOnlineUpdater(Updater):
@@ -72,14 +78,14 @@ class AociOnlineUpdater(Updater):
 
     def __init__(self, site: Site, cost_ms2: float, check_ms: float, timeout_ms: float) -> None:
         self._pending = Pending(site, timeout_ms)
-        self._check_ms = check_ms
+        self.check_ms, self.timeout_ms = check_ms, timeout_ms
         channels = self._pending.channels
         first_guess = float(np.sqrt(2.0 * cost_ms2))  # right for p = 1 and no delay
-        self._learner = AociThreshold(channels, cost_ms2, first_guess, largest_beta=1000.0)
-        self._new_ms = np.zeros(channels)  # generation of the newest update that was new
-        self._cycle_updates = np.zeros(channels)
+        self.learner = AociThreshold(channels, cost_ms2, first_guess, largest_beta=1000.0)
+        self.new_ms = np.zeros(channels)  # generation of the newest update that was new
+        self.cycle_updates = np.zeros(channels)
         self._sent = np.full((channels, RAW), np.nan)
-        self._held = np.full((channels, RAW), np.nan)  # nothing yet: the first is new
+        self.held = np.full((channels, RAW), np.nan)  # nothing yet: the first is new
 
     def decide(self, nodes: UpdateObservation) -> Answer:
         """Take note of acknowledgements, then send or wait."""
@@ -87,22 +93,22 @@ class AociOnlineUpdater(Updater):
         acknowledged = self._pending.settle(nodes, rows)
         if acknowledged.any():
             self._note(rows[acknowledged], now[acknowledged])
-        left = self._new_ms[rows] + self._learner.threshold(rows) - now
+        left = self.new_ms[rows] + self.learner.threshold(rows) - now
         idle = self._pending.idle(rows)
         send = idle & (left <= 0.0)
         sending = rows[send]
         self._pending.send(sending, now[send])
         self._sent[sending] = nodes.sn_state[send, :RAW]
-        self._cycle_updates[sending] += 1
-        checks = np.where(idle & ~send, np.ceil(left / self._check_ms), 1.0)
-        return send, np.maximum(checks, 1.0) * self._check_ms
+        self.cycle_updates[sending] += 1
+        checks = np.where(idle & ~send, np.ceil(left / self.check_ms), 1.0)
+        return send, np.maximum(checks, 1.0) * self.check_ms
 
     def _note(self, rows: Rows, now: Floats) -> None:
-        changed = (self._sent[rows] != self._held[rows]).any(axis=1)
-        self._learner.delivered(rows, now - self._pending.sent_ms[rows], changed)
+        changed = (self._sent[rows] != self.held[rows]).any(axis=1)
+        self.learner.delivered(rows, now - self._pending.sent_ms[rows], changed)
         rows = rows[changed]
         generated = self._pending.sent_ms[rows]
-        self._learner.cycle(rows, generated - self._new_ms[rows], self._cycle_updates[rows])
-        self._held[rows] = self._sent[rows]
-        self._new_ms[rows] = generated
-        self._cycle_updates[rows] = 0
+        self.learner.cycle(rows, generated - self.new_ms[rows], self.cycle_updates[rows])
+        self.held[rows] = self._sent[rows]
+        self.new_ms[rows] = generated
+        self.cycle_updates[rows] = 0
