@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from cosmo import load, method, play
+from cosmo.control.fast import loop
 from cosmo.measure import Regret
 from cosmo.policy.dispatchers import EstimateDispatcher
 from cosmo.policy.status_methods import Never
 from cosmo.workload import Tasks, episode, from_tasks
+from cosmo.world import kernel
 
 WORLD = load(
     "campus",
@@ -188,3 +190,11 @@ def test_what_has_no_compiled_form_is_played_all_the_same():
 
     [found] = play(WORLD, Rejecting(), [episode(WORLD, 4, 0)], compiled=True)
     assert (found.action == WORLD.links.most_sns + 1).all()
+
+
+@pytest.mark.parametrize("entry", [loop.run, kernel.advance, kernel.hear])
+def test_what_is_compiled_is_found_again_by_the_next_process(entry):
+    """What a compiled function closes over is part of its key: a text is the same in each process,
+    another compiled function is not.
+    """
+    assert {type(cell.cell_contents) for cell in entry.py_func.__closure__} == {str}

@@ -55,11 +55,13 @@ def _hear(rules, known, memory, turn, row):
         note_end(memory.admission, turn, row)
 
 
-def _entry_point(fingerprint: str) -> Any:
-    # Linked in as it is: handing over its arrays costs less than a decision, and compiling it again
-    # would take several times as long as all the rules do.
-    advance = kernel.advance
+# Linked in as it is: handing over its arrays costs less than a decision, and compiling it again
+# would take several times as long as all the rules do. Not a variable of the function around `run`:
+# those are part of the cache key, and a compiled function is another one there in every process.
+_advance = kernel.advance
 
+
+def _entry_point(fingerprint: str) -> Any:
     @entry_point
     def run(constants, state, turn, rules, known, memory, turns):
         """So many turns of all worlds; fewer if all are over, or one needs more room."""
@@ -74,7 +76,7 @@ def _entry_point(fingerprint: str) -> Any:
                     update(rules, known, memory, turn, row)
                 for row in range(turn.counts[RIDE_ROWS]):
                     ride(rules, known, memory, turn, row)
-            advance(constants, state, turn)
+            _advance(constants, state, turn)
             if turn.counts[STALLED] > 0 or turn.counts[UNFINISHED] == 0:
                 return
 
