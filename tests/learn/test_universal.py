@@ -7,12 +7,15 @@ from cosmo import InputError, load, load_controller
 from cosmo.arrays import read_arrays
 from cosmo.learn import session
 from cosmo.learn.next.config import load_next_config
-from cosmo.learn.next.crowd.evolution import Climb, candidates, gradient, numbers_at, shaped
-from cosmo.learn.next.crowd.kinds import some_kind
+from cosmo.learn.next.crowd.evolution import SIZE, Climb, candidates, fit_at, gradient, shaped
+from cosmo.learn.next.crowd.kinds import _load, some_kind
 from cosmo.learn.next.crowd.trainer import CrowdTrainer
 from cosmo.learn.run import Run
+from cosmo.policy.next.crowd.fit import level
 from cosmo.policy.next.crowd.numbers import LEAST, START
 from cosmo.policy.trained import shipped
+from cosmo.scenario import changed
+from cosmo.workload import episode
 
 SHORT = (
     "episodes=2", "worlds=2", "window_ms=600.0", "en.steps=3", "en.batch=16", "en.hidden=4",
@@ -24,13 +27,17 @@ CONFIG = load_next_config("universal", SHORT)
 
 
 def test_candidates_are_mirrored_and_keep_to_what_is_allowed():
-    steps = np.zeros((1, len(START)))
-    steps[0, START._fields.index("drain")], steps[0, -1] = 2.0, -100.0
-    up, down = candidates(np.zeros(len(START)), steps, 0.5)
-    assert up.drain == pytest.approx(START.drain * np.e)
-    assert down.drain == pytest.approx(START.drain / np.e)
-    assert up.rest_ms == LEAST.rest_ms
-    assert numbers_at(np.zeros(len(START))) == pytest.approx(START)
+    drain, numbers = START._fields.index("drain"), len(START)
+    steps = np.zeros((1, SIZE))
+    steps[0, drain], steps[0, numbers - 1] = 2.0, -100.0
+    steps[0, numbers + drain], steps[0, 2 * numbers + drain] = 0.5, -0.25
+    up, down = candidates(np.zeros(SIZE), steps, 0.5)
+    assert up.middle.drain == pytest.approx(START.drain * np.e)
+    assert down.middle.drain == pytest.approx(START.drain / np.e)
+    assert up.middle.rest_ms == LEAST.rest_ms
+    assert (up.by_lean.drain, up.by_size.drain) == (0.25, -0.125)
+    assert (down.by_lean.drain, down.by_size.drain) == (-0.25, 0.125)
+    assert fit_at(np.zeros(SIZE)).middle == pytest.approx(START)
 
 
 def test_the_way_up_by_ranks_by_hand():
@@ -64,15 +71,41 @@ def test_worlds_are_of_all_kinds_and_never_of_one_en_with_one_sn():
     assert any(each.backhaul.reach != "all" for each in drawn)
     assert any(each.background.rates[1] > 0 for each in drawn)
     assert any(each.utility.update_weight > 8 for each in drawn)
+    lossy = [each.status.loss_probability > 0.0 for each in drawn]
+    assert 0.0 < np.mean(lossy) < 0.4
+
+
+def test_a_load_is_of_what_others_leave():
+    kinds = load_next_config("universal").crowd.kinds
+    kinds = kinds.model_copy(update={"load": (0.5, 0.5), "rate": (0.0, 1e6)})
+    nodes = {"en.cycles_per_ms": [1000.0, 3000.0], "en.slots": [2, 1], "en.count": 2}
+    nodes |= {"sn.cycles_per_ms": [8000.0], "sn.slots": [4]}
+    found = _load(np.random.default_rng(0), kinds, nodes, load("paper"), taken=0.25)
+    asked = 0.5 * (2000.0 + 3000.0 + 0.75 * 32_000.0)
+    assert found["workload.rate"] == pytest.approx(1000.0 * asked / 650_000.0 / 2)
 
 
 def test_the_objective_is_success_less_updates_or_net_utility():
     trainers = [
-        CrowdTrainer(load("paper"), 0, CONFIG.crowd.model_copy(update={"objective": name}), 1)
+        CrowdTrainer(
+            load("paper"), 0, CONFIG.crowd.model_copy(update={"objective": name, "thrift": 0.5}), 1
+        )
         for name in ("success", "utility")
     ]
     found = {"success_rate": 0.9, "paid": 0.02, "net_utility_per_task": 48.0, "scale": 96.0}
-    assert [each._earned(found) for each in trainers] == pytest.approx([0.88, 0.5])
+    assert [each._earned(found) for each in trainers] == pytest.approx([0.89, 0.5])
+
+
+def test_what_updates_cost_is_counted_in_successful_tasks_a_task():
+    trainer = CrowdTrainer(load("paper"), 0, CONFIG.crowd, 1)
+    world = changed(load("campus"), {"episode.window_ms": 500.0, "episode.warmup_ms": 100.0})
+    tasks = episode(world, 0, 0)
+    found = trainer._played(world, tasks, level(START))
+    counted = int((tasks.tasks.time_ms >= 100.0).sum())
+    spent = found["update_cost_rate"] * 0.4
+    assert spent > 1.0
+    assert found["paid"] == pytest.approx(spent * 4.0 / 96.0 / counted)
+    assert found["scale"] == pytest.approx(96.0)
 
 
 def _train(folder, until=None):
@@ -96,7 +129,8 @@ def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, monkeypatch):
     for name, value in one.items():
         np.testing.assert_array_equal(value, other[name], name)
     crowd = load_controller(tmp_path / "whole").agents.crowd
-    assert crowd.numbers != START
+    assert crowd.fit.middle != START
+    assert any(crowd.fit.by_lean)
     assert crowd.trained.ens == (1, 4)
 
 

@@ -10,20 +10,22 @@ from cosmo.node import DONE, REFUSED, STORAGE, WORK, Feedback, UpdateObservation
 from cosmo.policy.next.crowd import formulas
 from cosmo.policy.next.crowd.books import Books
 from cosmo.policy.next.crowd.en import CrowdDispatcher
+from cosmo.policy.next.crowd.fit import Fit, at_site, in_proportion, level, shape_of
 from cosmo.policy.next.crowd.ground import ground_of, how_many
-from cosmo.policy.next.crowd.numbers import START, at_deadline
+from cosmo.policy.next.crowd.numbers import LEAST, START
 from cosmo.policy.next.crowd.sn import CrowdUpdater
 from cosmo.policy.next.pair import PairDispatcher
 from cosmo.policy.trained import shipped
 from cosmo.workload import episode
 from observations import site, tasks
 
-CAMPUS = load("campus", ["en.count=6", "sn.count=4"])
+SIZE = ("en.count=6", "sn.count=4")
+CAMPUS = load("campus", SIZE)
 SITE = site(CAMPUS)
 FULL_RATE = CAMPUS.sn.slots * CAMPUS.sn.cycles_per_ms
 P = START._replace(
     keep=2.0, keep_more=0.0, drain=0.9, rivals=0.5, worth=0.06, insist=0.3, usage_ms=60.0,
-    confirm=0.001, look_ms=4.0, rest_ms=8.0,
+    confirm=0.001, look_ms=4.0, rest_ms=8.0, press=0.0,
 )  # fmt: skip
 
 
@@ -49,6 +51,10 @@ def test_chance_and_worth_by_hand():
     p = p._replace(worse=2.0, firm=1.0, worth=0.5, usage_ms=10.0, insist=0.1, confirm=0.02)
     assert formulas.news(0.2, 0.5, 0.0, 0.0, p) == pytest.approx(0.6)
     assert formulas.news(0.5, 0.2, 0.0, 1.0, p) == pytest.approx(0.6)
+    assert formulas.news(0.5, 0.2, 1.0, 1.0, p) == pytest.approx(0.3)  # full, as expected
+    p = p._replace(center_ms=30.0, width_ms=20.0)
+    assert formulas.use(30.0, 0.0, p) == 0.5
+    assert formulas.use(15.0, 0.25, p) == pytest.approx(0.8 * 0.75)
     assert formulas.worth(0.6, 30.0, 40.0, p) == pytest.approx(0.5 * (6.0 + 3.0) + 0.1)
 
 
@@ -60,15 +66,35 @@ def test_whom_an_en_keeps_to_and_how_many_rivals_it_has():
     own = CAMPUS.en.slots * CAMPUS.en.cycles_per_ms
     assert ground.capacity == pytest.approx(own + 2 * FULL_RATE / 3)
     assert ground.price == pytest.approx(4.0 * 0.5 / 96.0)
+    share = FULL_RATE / (own + 2 * FULL_RATE)
+    assert ground.usage[ground.told] == pytest.approx(share * 0.12)
+    flow = share * 0.12 * SITE.tasks.mean_cycles / FULL_RATE
+    assert ground.gain[ground.told] == pytest.approx((1.0 + 0.5 * 2.0) * flow)
+    assert ground.ease_ms == pytest.approx(SITE.tasks.mean_cycles / CAMPUS.sn.cycles_per_ms * 0.75)
     more = P._replace(keep_more=0.75)
     assert how_many(site(load("volatile")), more) == 7  # 2 + 0.75 · 6, rounded up
     assert how_many(site(load("district")), more) == 3
 
 
 def test_times_are_in_proportion_to_the_longest_deadline():
-    short = at_deadline(START, 110.0)
+    short = in_proportion(START, 110.0)
     assert short.hold_ms == START.hold_ms / 2
     assert short.drain == START.drain
+
+
+def test_numbers_bend_with_the_shape_of_a_site():
+    volatile, district = (site(load(name)) for name in ("volatile", "district"))
+    assert shape_of(volatile) == pytest.approx((-5 / 7, np.log(6) / np.log(600)))
+    assert shape_of(district) == pytest.approx((0.2, 1.0))  # each EN meets 20, each SN 30
+    near = site(load("district", ["backhaul.reach={ nearest = 4 }"]))
+    assert shape_of(near) == pytest.approx((0.2, np.log(4 * 6) / np.log(600)))
+    assert shape_of(site(load("district", ["en.count=900", "sn.count=90"]))).size == 1.2
+    assert at_site(level(START), district) == pytest.approx(START)
+    flat = level(START).by_lean
+    fit = Fit(START, flat._replace(drain=2.0), flat._replace(drain=-0.5, keep=-50.0))
+    assert at_site(fit, district).drain == pytest.approx(START.drain * np.exp(0.4 - 0.5))
+    assert at_site(fit, district).keep == LEAST.keep
+    assert at_site(fit, volatile).ease == pytest.approx(START.ease)
 
 
 def _books(p=P):
@@ -123,9 +149,20 @@ def test_a_result_tells_how_long_its_task_has_waited():
     assert books.blame[cell] == 0.0
     books.observe(_back(column, 7, 200.0))  # heard of already
     assert books.source[cell] == 55.0
+    _sent(books, column, 100.0, 105.0, 9)
+    books.observe(_back(column, 9, 105.0 + 0.25 + service + back))  # a slot was idle
+    assert books.work[cell] == pytest.approx(0.5 * ease + 10.0)
     _sent(books, column, 150.0, 155.0, 8)
     books.observe(_back(column, 8, 300.0, in_time=False))
     assert books.blame[cell] == 1.0
+
+
+def test_rivals_are_taken_to_send_a_share_of_what_an_en_sends():
+    books, _, column = _books(P._replace(rivals=0.25, flow_ms=100.0))
+    _sent(books, column, 100.0, 105.0, 0)  # 10 ms of work, in 100 + 100 ms
+    gain = books.gain(np.array([0]), np.array([0]), np.array([200.0]))[0, column]
+    assert gain == pytest.approx(0.25 * 2.0 * (10.0 / 200.0) / 2.0)
+    assert books.gain(np.array([0]), np.array([1]), np.array([200.0])).tolist() == [[0.0] * 4]
 
 
 def test_a_refusal_tells_that_it_was_full():
@@ -146,13 +183,34 @@ def test_an_en_goes_where_it_should_be_in_time_or_nowhere():
     assert rule.decide(tasks(CAMPUS, carries=1, **late)).tolist() == [5]
 
 
-def _seen(work_ms, now=100.0, storage=None):
+def test_an_en_prefers_itself_by_so_much():
+    near = {"local_wait_ms": 0.0, "status_ms": np.nan}
+    for home, action in ((0.5, [0]), (0.0, [0]), (-0.5, [1])):
+        rule = CrowdDispatcher(SITE, P._replace(noise=0.0, haste=0.0, home=home, keep=4.0))
+        assert rule.decide(tasks(CAMPUS, carries=1, **near)).tolist() == action
+
+
+def test_capacity_has_a_price_at_high_load():
+    rule = CrowdDispatcher(
+        SITE, P._replace(price=0.5, price_home=0.2, price_from=0.25, load_ms=100.0)
+    )
+    capacity, mean = rule.ground.capacity[0], SITE.tasks.mean_cycles
+    asked = tasks(CAMPUS, carries=1, cycles=250.0 * capacity, generated_ms=100.0)
+    # 250 ms of the capacity, in 100 + 100 ms.
+    beyond = (1.25 - 0.25) * 250.0 * capacity / mean
+    assert np.ravel(rule._prices(asked)) == pytest.approx([0.5 * beyond, 0.2 * beyond])
+    little = tasks(CAMPUS, carries=1, cycles=1.0, generated_ms=10_000.0)
+    assert np.ravel(rule._prices(little)).tolist() == [0.0, 0.0]
+
+
+def _seen(work_ms, now=100.0, storage=None, acknowledged=None):
     state = np.zeros((1, 6))
     state[0, WORK] = work_ms * FULL_RATE
     state[0, STORAGE] = CAMPUS.sn.storage_bytes if storage is None else storage
     one, none = np.zeros(1, np.int64), np.zeros((1, 6))
+    told, made = (0.0, np.nan) if acknowledged is None else acknowledged
     return UpdateObservation(
-        one, one, np.array([now]), state, np.arange(6)[None], none[:, :, None], none * np.nan,
+        one, one, np.array([now]), state, np.arange(6)[None], none[:, :, None] + told, none + made,
         *np.zeros((3, 1)), np.zeros((1, 6, 3)),
     )  # fmt: skip
 
@@ -168,8 +226,59 @@ def test_an_sn_tells_those_who_keep_to_it_what_is_worth_it_and_once():
     assert rule.encode(_seen(70.0).states) == pytest.approx(70.0)
     assert rule.encode(_seen(70.0, storage=49_999.0).states) == pytest.approx(290.0)
     assert not rule.decide(_seen(68.0, 112.0))[0].any()
-    dear = CrowdUpdater(site(load("campus", ["utility.update_weight=4000.0"])), P)
+    dear = CrowdUpdater(site(load("campus", [*SIZE, "utility.update_weight=4000.0"])), P)
     assert not dear.decide(_seen(70.0, 110.0))[0].any()
+
+
+def test_news_grows_while_it_is_not_told_and_some_are_told_before_others():
+    dear = site(load("campus", [*SIZE, "utility.update_weight=4000.0"]))
+    rule = CrowdUpdater(dear, P._replace(worse=1.0, firm=0.0, usage_ms=50.0))
+    rule.decide(_seen(0.0, 100.0))
+    rule.decide(_seen(70.0, 110.0))
+    used = formulas.use(np.array([0.0, 70.0]), 0.0, P)
+    grown = (used[0] - used[1]) * 10.0
+    assert rule.untold[0, 0] == pytest.approx(np.full(6, grown))
+    rule.decide(_seen(70.0, 120.0))
+    assert rule.untold[0, 0] == pytest.approx(np.full(6, grown * 50.0 / 60.0 + grown))
+    dear = site(load("campus", [*SIZE, "utility.update_weight=40.0"]))
+    rule = CrowdUpdater(dear, P._replace(stagger=0.9))
+    for now in range(100, 200):
+        send = rule.decide(_seen(45.0, float(now), storage=0.0))[0][0]
+        if send.any():
+            break
+    told, phase = rule.ground.told[0], rule.ground.phase[0]
+    assert phase[send].min() > phase[told & ~send].max()
+    assert rule.full_at[0, 0, send].tolist() == [float(now)] * int(send.sum())
+
+
+def test_an_sn_that_is_often_full_tells_more():
+    dear = site(load("campus", [*SIZE, "utility.update_weight=4000.0"]))
+    calm, pressed = (
+        CrowdUpdater(dear, P._replace(press=press, press_ms=60.0)) for press in (0.0, 3e4)
+    )
+    full = _seen(30.0, 20.0, storage=0.0)
+    assert pressed._pressure(full, np.array([1.0])) == pytest.approx(20.0 / 80.0)
+    later = _seen(30.0, 50.0)
+    assert pressed._pressure(later, np.array([0.0])) == pytest.approx(0.25 * 60.0 / 90.0)
+    again = _seen(30.0, 60.0, storage=0.0)
+    assert not calm.decide(again)[0].any()
+    assert pressed.decide(again)[0].any()
+
+
+def test_an_sn_takes_back_what_is_not_acknowledged():
+    rule = CrowdUpdater(SITE, P._replace(patience_ms=20.0))
+    told = rule.ground.told[0]
+    assert rule.decide(_seen(70.0, 110.0))[0][0].tolist() == told.tolist()
+    assert not rule.decide(_seen(70.0, 130.0))[0].any()  # may be on its way yet
+    assert rule.decide(_seen(70.0, 130.5))[0][0].tolist() == told.tolist()
+    known = 220.0 + 9.0, 130.5
+    assert not rule.decide(_seen(60.0, 151.0, acknowledged=known))[0].any()
+    assert rule.work[0, 0, told] == pytest.approx(70.0)  # what it told then
+    rule.told_at[0, 0] = 140.0  # another one, which is lost
+    rule.decide(_seen(0.0, 161.0, acknowledged=known, storage=0.0))
+    assert rule.told_at[0, 0, ~told].tolist() == [130.5] * 3
+    assert rule.full_at[0, 0, ~told].tolist() == [130.5] * 3
+    assert rule.work[0, 0, ~told] == pytest.approx(9.0)
 
 
 def test_the_controller_of_the_package_needs_no_checkpoint_and_says_what_it_is():
@@ -192,6 +301,9 @@ def test_parts_can_be_left_out():
     assert silent.dispatcher(SITE).numbers.worth == 0.0
     assert ours.dispatcher(SITE).numbers.worth > 0.0
     assert ground_of(SITE, method("cosmo-next:off=keeping").dispatcher(SITE).numbers).kept.all()
+    middle = load_controller(shipped("cosmo-next")).agents.crowd.fit.middle
+    assert method("cosmo-next:off=shape").updater(SITE).numbers == pytest.approx(middle)
+    assert ours.updater(SITE).numbers != pytest.approx(middle)
     with pytest.raises(InputError, match="off = 'update': is no part of a crowd, did you mean"):
         method("cosmo-next:off=update")
 
@@ -202,7 +314,9 @@ def test_a_site_beyond_the_trained_ones_is_noticed():
     assert ours.notice(site(load("paper", ["workload.rate=900"]))) == ""  # learns elsewhere
     city = ours.notice(site(load("city")))
     assert "300 ENs (trained: 1 to 30), 60 SNs (trained: 1 to 20)" in city
-    assert "of the capacity" in ours.notice(site(load("district"), rate=300.0))
+    # 300 tasks/s of 650 000 cycles at 30 ENs of 36 000 a ms, with 20 SNs of 108 000.
+    load_asked = round(300 * 650.0 * 30 / (30 * 36_000 + 20 * 108_000), 2)
+    assert f" {load_asked:g} of the capacity" in ours.notice(site(load("district"), rate=300.0))
     assert method("self-tracking").notice(site(load("city"))) == ""
 
 

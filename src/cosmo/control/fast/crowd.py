@@ -6,12 +6,13 @@ from cosmo.control.fast.way import upload_ms
 from cosmo.node import NOBODY, REFUSED, STORAGE, WORK
 from cosmo.policy.next.crowd import formulas
 from cosmo.policy.next.crowd.books import ENTRIES
-from cosmo.policy.next.crowd.sn import NEAR
+from cosmo.policy.next.crowd.sn import NEAR, SAME_MS
 from cosmo.world.compiled import compiled, compiled_module
 
 _of = compiled_module(formulas)
 _later, _still_full, _faded, _smoothed = _of.later, _of.still_full, _of.faded, _of.smoothed
-_chance, _use, _number = _of.chance, _of.use, _of.number
+_chance, _use = _of.chance, _of.use
+_number, _read_number = _of.number, _of.read_number
 _news, _worth = _of.news, _of.worth
 
 
@@ -49,8 +50,7 @@ def _take_status(crowd, turn, row, column, now):
     if not source > crowd.source[world, en, column]:  # never where it is NaN
         return
     told = turn.status[row, column, 0]
-    full = told >= crowd.longest_ms
-    work = told - crowd.longest_ms if full else told
+    work, full = _read_number(told, crowd.longest_ms)
     _start(crowd, world, en, column, work, source, _gain(crowd, world, en, column, now))
     crowd.full_at[world, en, column] = source if full else -np.inf
 
@@ -181,21 +181,49 @@ def dispatch(known, crowd, turn, row):
 
 
 @compiled
+def _pressure(crowd, node, full):
+    """`CrowdUpdater._pressure`."""
+    world, sn = node.world, node.sn
+    passed = node.time_ms - crowd.pressed_at[world, sn]
+    before = crowd.pressure[world, sn]
+    crowd.pressure[world, sn] = _smoothed(before, full * passed, passed, crowd.numbers.press_ms)
+    crowd.pressed_at[world, sn] = node.time_ms
+    return crowd.pressure[world, sn]
+
+
+@compiled
+def _forget_lost(crowd, turn, row, column):
+    """`CrowdUpdater._forget_lost`."""
+    node = turn.update[row]
+    world, sn, made = node.world, node.sn, turn.acknowledged_source[row, column]
+    told_at = crowd.told_at[world, sn, column]
+    overdue = node.time_ms - told_at > crowd.numbers.patience_ms
+    if not overdue or made >= told_at - SAME_MS:
+        return
+    heard = made == made
+    work, full = _read_number(turn.acknowledged[row, column, 0], crowd.longest_ms)
+    crowd.told_work[world, sn, column] = work if heard else 0.0
+    crowd.told_full_at[world, sn, column] = made if heard and full else -np.inf
+    crowd.told_at[world, sn, column] = made if heard else 0.0
+
+
+@compiled
 def tell(known, crowd, turn, row):
     """`CrowdUpdater.decide`."""
     p, node = crowd.numbers, turn.update[row]
     world, sn, now = node.world, node.sn, node.time_ms
     full = 1.0 if node.sn_state[STORAGE] < crowd.largest_bytes else 0.0
     told = _number(node.sn_state[WORK] / known.sn_full_rate[sn], full, crowd.longest_ms)
-    no_room = told >= crowd.longest_ms
-    work = told - crowd.longest_ms if no_room else told
+    work, no_room = _read_number(told, crowd.longest_ms)
     full = 1.0 if no_room else 0.0
     use = _use(work, full, p)
+    pressed = 1.0 + p.press * _pressure(crowd, node, full)
     near = False
     for column in range(turn.send.shape[1]):
         turn.send[row, column] = False
         if not crowd.told[sn, column]:
             continue
+        _forget_lost(crowd, turn, row, column)
         age = now - crowd.told_at[world, sn, column]
         left = _later(crowd.told_work[world, sn, column], age, crowd.gain[sn, column], p)
         still = _still_full(now - crowd.told_full_at[world, sn, column], p)
@@ -203,7 +231,7 @@ def tell(known, crowd, turn, row):
         passed = now - crowd.looked_at[world, sn, column]
         untold = _faded(crowd.untold[world, sn, column], passed, p.usage_ms) + fresh * passed
         worth = _worth(fresh, untold, age, p) * crowd.usage[sn, column]
-        worth = worth * (1.0 + p.stagger * crowd.phase[sn, column])
+        worth = worth * (1.0 + p.stagger * crowd.phase[sn, column]) * pressed
         crowd.untold[world, sn, column] = untold
         crowd.looked_at[world, sn, column] = now
         near = near or worth > NEAR * crowd.price

@@ -247,6 +247,8 @@ def crowd_of(site: Site, dispatcher: Dispatcher, updater: Updater | None, tasks:
         told_full_at=updater.full_at,
         untold=updater.untold,
         looked_at=updater.looked_at,
+        pressure=updater.pressure,
+        pressed_at=updater.pressed_at,
         **named,
     )
 

@@ -111,6 +111,8 @@ class Crowd(NamedTuple):
     told_full_at: Floats
     untold: Floats
     looked_at: Floats
+    pressure: Floats  # [world, SN]
+    pressed_at: Floats
 
 
 _NONE, _NO_TABLE, _NO_CELLS = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0))
@@ -150,6 +152,8 @@ NO_CROWD = Crowd(
     told_full_at=_NO_CELLS,
     untold=_NO_CELLS,
     looked_at=_NO_CELLS,
+    pressure=_NO_TABLE,
+    pressed_at=_NO_TABLE,
 )
 
 

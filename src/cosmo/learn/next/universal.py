@@ -13,6 +13,7 @@ from cosmo.learn.next.crowd.trainer import CrowdTrainer
 from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.run import Arrays, Curve, Run, TrainsRuns
 from cosmo.policy.controller import named_layers
+from cosmo.policy.next.crowd.numbers import Numbers
 
 _NETWORKS, _CROWD = "networks/", "crowd/"
 
@@ -55,7 +56,8 @@ class UniversalTrainer:
 
     def delivered(self) -> Arrays:
         """What is written for `cosmo.policy`."""
-        numbers = {name: np.array([value]) for name, value in self._crowd.numbers._asdict().items()}
+        fit = np.array(self._crowd.fit)  # [part, number]
+        numbers = {name: fit[None, :, k] for k, name in enumerate(Numbers._fields)}
         return self._networks.delivered() | named_layers("crowd", numbers)
 
     def saved(self) -> Arrays:

@@ -10,8 +10,9 @@ from cosmo.errors import InputError
 from cosmo.node import Dispatcher, Method, Site, Updater
 from cosmo.policy.described import Fields, Shapes, size
 from cosmo.policy.next.crowd.en import CrowdDispatcher
+from cosmo.policy.next.crowd.fit import Fit
 from cosmo.policy.next.crowd.numbers import Numbers
-from cosmo.policy.next.crowd.parts import without
+from cosmo.policy.next.crowd.parts import known_part
 from cosmo.policy.next.crowd.sn import CrowdUpdater
 from cosmo.policy.next.crowd.trained import Crowd, crowd_from
 from cosmo.policy.next.en import NextDispatcher
@@ -62,15 +63,14 @@ class NextAgents:
         sn: dict[str, tuple[int, ...]] = {"worth": (NEWS,), "doubt": (NEWS, NEWS)}
         found: dict[str, dict[str, tuple[int, ...]]] = {"en": en, "sn": sn}
         if self.crowd is not None:
-            found["crowd"] = dict.fromkeys(Numbers._fields, ())
+            found["crowd"] = dict.fromkeys(Numbers._fields, (len(Fit._fields),))
         return found
 
     def without(self, part: str) -> "NextAgents":
         """The same without a part of the crowd, for comparison."""
         if self.crowd is None:
             raise InputError(f"off = {part!r}: only of a controller for all sites")
-        numbers = without(self.crowd.numbers, part)
-        return replace(self, crowd=replace(self.crowd, numbers=numbers))
+        return replace(self, crowd=replace(self.crowd, off=known_part(part)))
 
     def alone(self, site: Site) -> bool:
         """Whether the networks act there: one EN with one SN, unless there is nothing else."""
@@ -93,7 +93,7 @@ class LearnedNext(Method):
         """The ENs."""
         agents = self.agents
         if agents.crowd is not None and not agents.alone(site):
-            return CrowdDispatcher(site, agents.crowd.numbers)
+            return CrowdDispatcher(site, agents.crowd.numbers(site))
         networks = NextDispatcher(site, agents.en, agents.seats(site.worlds), agents.rules)
         return networks if agents.crowd is None else PairDispatcher(site, networks)
 
@@ -101,7 +101,7 @@ class LearnedNext(Method):
         """The SNs."""
         agents = self.agents
         if agents.crowd is not None and not agents.alone(site):
-            return CrowdUpdater(site, agents.crowd.numbers)
+            return CrowdUpdater(site, agents.crowd.numbers(site))
         return NextUpdater(site, agents.sn, agents.seats(site.worlds), agents.rules)
 
     def notice(self, site: Site) -> str:

@@ -1,11 +1,13 @@
 """Evolution strategies: candidates about a centre, mirrored; ranks instead of returns.
 
-The numbers are positive, so the centre is in their logarithms: 0 is where they start.
+The numbers are positive, so the centre is in their logarithms: 0 is where they start. It has three
+rows: the numbers in the middle, and how they bend with the shape of a site (`Fit`).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.policy.next.crowd.fit import Fit
 from cosmo.policy.next.crowd.numbers import LEAST, MOST, START, Numbers
 
 Floats = NDArray[np.float64]
@@ -14,16 +16,20 @@ _DECAYS = 0.9, 0.99  # of the mean and the square of the gradient
 _TINY = 1e-8
 
 
-def numbers_at(centre: Floats) -> Numbers:
+SIZE = len(Fit._fields) * len(Numbers._fields)
+
+
+def fit_at(centre: Floats) -> Fit:
     """What a place in the logarithms means, within what is allowed."""
-    found = np.clip(np.array(START) * np.exp(centre), LEAST, MOST)
-    return Numbers(*found.tolist())
+    middle, by_lean, by_size = centre.reshape(len(Fit._fields), -1)
+    found = np.clip(np.array(START) * np.exp(middle), LEAST, MOST)
+    return Fit(*(Numbers(*row.tolist()) for row in (found, by_lean, by_size)))
 
 
-def candidates(centre: Floats, steps: Floats, deviation: float) -> list[Numbers]:
+def candidates(centre: Floats, steps: Floats, deviation: float) -> list[Fit]:
     """For each of these steps [pair, number] the candidates on both sides of the centre."""
     sides = (centre + sign * deviation * step for step in steps for sign in (1.0, -1.0))
-    return [numbers_at(each) for each in sides]
+    return [fit_at(each) for each in sides]
 
 
 def shaped(returns: Floats) -> Floats:
@@ -44,19 +50,25 @@ def gradient(steps: Floats, returns: Floats, deviation: float) -> Floats:
 
 
 class Climb:
-    """The centre and how it moves (Adam)."""
+    """The centre and how it moves: with momentum, by as much as its way up is steep on average.
+
+    Numbers that hardly matter hardly move: a step of its own for each, as Adam's, would send them
+    on a walk at random.
+    """
 
     def __init__(self, size: int) -> None:
-        self.centre, self.mean, self.square = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.centre, self.mean, self.square = np.zeros(size), np.zeros(size), np.zeros(1)
         self.summed, self.averaged = np.zeros(size), 0
         self.taken = 0
 
     def step(self, way_up: Floats, rate: float) -> None:
-        """One step up, about `rate` long in every number."""
+        """One step up, about `rate` long in a number on average."""
         self.taken += 1
         first, second = _DECAYS
         self.mean = first * self.mean + (1.0 - first) * way_up
-        self.square = second * self.square + (1.0 - second) * way_up**2
+        self.square = (
+            second * self.square + (1.0 - second) * (way_up**2).cumsum()[-1:] / way_up.size
+        )
         mean = self.mean / (1.0 - first**self.taken)
         square = self.square / (1.0 - second**self.taken)
         self.centre = self.centre + rate * mean / (np.sqrt(square) + _TINY)

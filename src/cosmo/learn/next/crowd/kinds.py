@@ -29,6 +29,8 @@ def some_kind(scenario: Scenario, kinds: KindsConfig, random: Random) -> Scenari
     fields |= {"backhaul.up_mbps": up, "backhaul.down_mbps": 2.0 * up}
     fields["backhaul.hops"] = int(random.integers(kinds.hops[0], kinds.hops[1] + 1))
     fields["backhaul.hop_delay_ms"] = _between(random, kinds.hop_delay_ms)
+    if random.random() < kinds.lossy:
+        fields["status.loss_probability"] = _between(random, kinds.loss)
     taken = 0.0
     if random.random() < kinds.background:
         more, taken = _background(random, kinds, fields, scenario)

@@ -5,37 +5,36 @@ from numpy.typing import NDArray
 
 from cosmo.control import play
 from cosmo.learn.next.crowd.config import CrowdConfig
-from cosmo.learn.next.crowd.evolution import Climb, candidates, gradient, numbers_at
+from cosmo.learn.next.crowd.evolution import SIZE, Climb, candidates, fit_at, gradient
 from cosmo.learn.next.crowd.kinds import some_kind
 from cosmo.learn.run import TRAINING_EPISODES, Arrays, Curve
 from cosmo.measure import episode_metrics
 from cosmo.node import Dispatcher, Method, Site, Updater
 from cosmo.policy.next.crowd.en import CrowdDispatcher
-from cosmo.policy.next.crowd.numbers import Numbers
+from cosmo.policy.next.crowd.fit import Fit, at_site
 from cosmo.policy.next.crowd.sn import CrowdUpdater
 from cosmo.scenario import Scenario, changed
 from cosmo.seeds import Purpose, stream
 from cosmo.workload import Episode, episode
 
 Floats = NDArray[np.float64]
-_NUMBERS = len(Numbers._fields)
 
 
 class CrowdMethod(Method):
-    """A crowd that acts by these numbers."""
+    """A crowd that acts by what was fitted."""
 
     carries = 1
 
-    def __init__(self, numbers: Numbers) -> None:
-        self._numbers = numbers
+    def __init__(self, fit: Fit) -> None:
+        self._fit = fit
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """The ENs."""
-        return CrowdDispatcher(site, self._numbers)
+        return CrowdDispatcher(site, at_site(self._fit, site))
 
     def updater(self, site: Site) -> Updater:
         """The SNs."""
-        return CrowdUpdater(site, self._numbers)
+        return CrowdUpdater(site, at_site(self._fit, site))
 
 
 class CrowdTrainer:
@@ -46,14 +45,14 @@ class CrowdTrainer:
     ) -> None:
         self._scenario = changed(scenario, {"episode.warmup_ms": config.warmup_ms})
         self._seed, self._config, self._generations = seed, config, generations
-        self._climb = Climb(_NUMBERS)
+        self._climb = Climb(SIZE)
 
     def train_generation(self, number: int) -> Curve:
         """The next one; what its candidates got on average."""
         config = self._config
         random = stream(self._seed, Purpose.CROWD, TRAINING_EPISODES + number)
         worlds = [self._world(random, number, place) for place in range(config.worlds)]
-        steps = random.standard_normal((config.pairs, _NUMBERS))
+        steps = random.standard_normal((config.pairs, SIZE))
         tried = candidates(self._climb.centre, steps, config.deviation)
         metrics = [[self._played(*world, each) for world in worlds] for each in tried]
         returns = np.array([np.mean([self._earned(m) for m in each]) for each in metrics])
@@ -78,8 +77,8 @@ class CrowdTrainer:
         which = TRAINING_EPISODES + number * config.worlds + place
         return drawn, episode(drawn, self._seed, which)
 
-    def _played(self, where: Scenario, what: Episode, numbers: Numbers) -> dict[str, float]:
-        method = CrowdMethod(numbers)
+    def _played(self, where: Scenario, what: Episode, fit: Fit) -> dict[str, float]:
+        method = CrowdMethod(fit)
         [outcome] = play(where, method, [what], self._seed, compiled=True)
         found = episode_metrics(where, outcome, method.carries)
         utility = where.utility
@@ -94,12 +93,12 @@ class CrowdTrainer:
     def _earned(self, found: dict[str, float]) -> float:
         if self._config.objective == "utility":
             return found["net_utility_per_task"] / found["scale"]
-        return found["success_rate"] - found["paid"]
+        return found["success_rate"] - self._config.thrift * found["paid"]
 
     @property
-    def numbers(self) -> Numbers:
-        """As they are now."""
-        return numbers_at(self._climb.delivered)
+    def fit(self) -> Fit:
+        """As it is now."""
+        return fit_at(self._climb.delivered)
 
     def saved(self) -> Arrays:
         """All that a resumed training needs."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import REFUSED, DispatchObservation, Feedback, Site
-from cosmo.policy.next.crowd.formulas import faded, later, smoothed
+from cosmo.policy.next.crowd.formulas import faded, later, read_number, smoothed
 from cosmo.policy.next.crowd.ground import Ground
 from cosmo.policy.next.crowd.numbers import Numbers
 
@@ -53,8 +53,7 @@ class Books:
         for row, column in zip(*np.nonzero(fresh), strict=True):
             cell = int(tasks.world[row]), int(tasks.en[row]), int(column)
             told, source = tasks.status[row, column, 0], tasks.status_ms[row, column]
-            full = told >= longest
-            work = told - longest if full else told
+            work, full = read_number(told, longest)
             self._start(cell, work, source, gain[row, column])
             self.full_at[cell] = source if full else -np.inf
 

@@ -8,7 +8,7 @@ from cosmo.policy.chance import DrawPerTask
 from cosmo.policy.next.crowd.books import Books
 from cosmo.policy.next.crowd.formulas import chance, faded, later, smoothed, still_full
 from cosmo.policy.next.crowd.ground import ground_of
-from cosmo.policy.next.crowd.numbers import Numbers, at_deadline
+from cosmo.policy.next.crowd.numbers import Numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -19,7 +19,7 @@ class CrowdDispatcher(Dispatcher):
 
     def __init__(self, site: Site, p: Numbers) -> None:
         self._site = site
-        self.numbers = p = at_deadline(p, site.tasks.deadline_ms[1])
+        self.numbers = p
         self.ground = ground_of(site, p)
         self.books = Books(site, self.ground, p)
         self.draws = DrawPerTask(site, self.ground.kept.shape[1])

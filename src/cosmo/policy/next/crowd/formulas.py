@@ -74,6 +74,12 @@ def worth(news_now: Any, untold_ms: Any, age_ms: Any, p: Any) -> Any:
     return p.worth * (news_now * p.usage_ms + p.insist * untold_ms) + certain * p.usage_ms
 
 
+def read_number(told: Any, longest_ms: Any) -> Any:
+    """The ms of work and whether nothing fitted in, of what a status says."""
+    full = told >= longest_ms
+    return told - longest_ms * full, full
+
+
 def number(work_ms: Any, full: Any, longest_ms: Any) -> Any:
     """What a status says: the ms of work, the longest deadline more where nothing fits in."""
     return np.minimum(work_ms, 0.999 * longest_ms) + longest_ms * full

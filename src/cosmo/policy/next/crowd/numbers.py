@@ -1,7 +1,7 @@
 """The numbers that a crowd acts by: what each of them means, where it starts, how far it may go.
 
-They are the same at every node and every site; what differs from site to site is worked out from
-what nodes are told (`ground`).
+They are the same at every node of a site, and bend with its shape (`fit`); what else differs from
+site to site is worked out from what nodes are told (`ground`).
 """
 
 from typing import NamedTuple
@@ -37,6 +37,8 @@ class Numbers(NamedTuple):
     load_ms: float  # over which arrivals are smoothed
     # What an SN tells.
     worth: float  # of being told, for a task that it concerns
+    press: float  # by how much more where the SN is full all the time, …
+    press_ms: float  # … as over this time
     worse: float  # by how much more bad news is worth than good
     firm: float  # by how much more it is worth if there is room again, or no more
     insist: float  # by how much it grows while the EN is not told
@@ -45,54 +47,47 @@ class Numbers(NamedTuple):
     width_ms: float  # … and how gradually
     usage_ms: float  # for how long a status makes a difference
     stagger: float  # by how much ENs differ in what they are told
+    patience_ms: float  # after which a status that is not acknowledged is taken for lost
     look_ms: float  # an SN looks again: soon if telling was nearly worth it, …
     rest_ms: float  # … else later
 
 
-# Times were fitted where the longest deadline is this; elsewhere they are in proportion.
-DEADLINE_MS = 220.0
-
-
-def at_deadline(numbers: Numbers, longest_ms: float) -> Numbers:
-    """The numbers at a site with another longest deadline."""
-    scale = longest_ms / DEADLINE_MS
-    times = {n: v * scale for n, v in numbers._asdict().items() if n.endswith("_ms")}
-    return numbers._replace(**times)
-
-
 START = Numbers(
-    keep=2.5,
-    keep_more=0.8,
-    drain=0.4,
-    rivals=0.6,
-    settle_ms=60.0,
-    flow_ms=200.0,
-    ease=0.35,
-    hold_ms=70.0,
-    doubt_ms=6.0,
-    doubt_age=0.1,
-    doubt_rivals=0.135,
-    blame=0.75,
-    blame_ms=100.0,
-    failure=0.25,
-    haste=0.3,
-    noise=0.02,
-    home=0.04,
-    price=0.675,
-    price_home=0.222,
-    price_from=0.595,
-    load_ms=400.0,
-    worth=0.045,
-    worse=1.3,
-    firm=1.2,
-    insist=0.6,
-    confirm=0.001,
-    center_ms=35.0,
-    width_ms=15.0,
-    usage_ms=40.0,
+    keep=2.6,
+    keep_more=0.96,
+    drain=0.44,
+    rivals=0.49,
+    settle_ms=48.0,
+    flow_ms=180.0,
+    ease=0.44,
+    hold_ms=57.0,
+    doubt_ms=6.7,
+    doubt_age=0.11,
+    doubt_rivals=0.14,
+    blame=0.76,
+    blame_ms=84.0,
+    failure=0.22,
+    haste=0.25,
+    noise=0.018,
+    home=0.049,
+    price=0.6,
+    price_home=0.25,
+    price_from=0.54,
+    load_ms=340.0,
+    worth=0.04,
+    press=1.0,
+    press_ms=300.0,
+    worse=1.5,
+    firm=1.3,
+    insist=0.67,
+    confirm=0.00088,
+    center_ms=28.0,
+    width_ms=16.0,
+    usage_ms=36.0,
     stagger=0.15,
-    look_ms=5.0,
-    rest_ms=9.0,
+    patience_ms=25.0,
+    look_ms=6.4,
+    rest_ms=10.0,
 )
 
 # Where training may not go: SNs that looked more often would never end, and so on.

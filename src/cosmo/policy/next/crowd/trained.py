@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from cosmo.node import Site
 from cosmo.policy.described import Fields
+from cosmo.policy.next.crowd.fit import Fit, at_site, level
 from cosmo.policy.next.crowd.numbers import Numbers
+from cosmo.policy.next.crowd.parts import SHAPE, without
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,25 @@ class Range:
 class Crowd:
     """One run's."""
 
-    numbers: Numbers
+    fit: Fit
     trained: Range
+    off: str | None = None  # a part that is left out
+
+    def numbers(self, site: Site) -> Numbers:
+        """That its nodes act by there."""
+        if self.off == SHAPE:
+            return at_site(level(self.fit.middle), site)
+        found = at_site(self.fit, site)
+        return found if self.off is None else without(found, self.off)
 
 
 def crowd_from(layers: Mapping[str, NDArray[np.floating]], training: Fields) -> Crowd:
     """From arrays by number and the configuration; ValueError for what is missing."""
     kinds = training.group("kinds")
     trained = Range(*(kinds.numbers(name, 0.0, 2) for name in ("ens", "sns", "load")))
-    missing = [name for name in Numbers._fields if name not in layers or layers[name].shape != (1,)]
-    if missing:
-        raise ValueError(f"crowd/{missing[0]}: must be one number, of one run")
-    numbers = Numbers(*(float(layers[name][0]) for name in Numbers._fields))
-    return Crowd(numbers, trained)
+    parts = len(Fit._fields)
+    for name in Numbers._fields:
+        if name not in layers or layers[name].shape != (1, parts):
+            raise ValueError(f"crowd/{name}: must be {parts} numbers, of one run")
+    columns = (Numbers(*(float(layers[n][0, k]) for n in Numbers._fields)) for k in range(parts))
+    return Crowd(Fit(*columns), trained)
