@@ -14,7 +14,7 @@ from cosmo.learn.next.crowd.kinds import some_kind
 from cosmo.scenario import Scenario, changed, dump, load
 
 FOLDER = Path(__file__).parent / "held-out"
-SEEDS = (8001, 8002, 8003, 8004, 8005)
+SEEDS = (9001, 9002, 9003, 9004, 9005)
 METHODS = (
     *("cosmo-next", "power-of-d", "piggyback", "aov-gap/estimate", "prequal", "self-tracking"),
     *("back-off", "all-offload", "full-information"),
