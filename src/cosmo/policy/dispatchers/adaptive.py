@@ -59,12 +59,13 @@ class AdaptivePricesDispatcher(PricedBooksDispatcher):
         found: Floats = prices.most_cycles_at(self.largest, from_ms, price, outstanding_ms)
         return found
 
-    def write(self, tasks: DispatchObservation, actions: Actions) -> None:
+    def write(self, tasks: DispatchObservation, actions: Actions) -> Floats:
         """What was decided; the arrivals are counted."""
-        super().write(tasks, actions)
+        done = super().write(tasks, actions)
         place = tasks.world, tasks.en
         self.count[place] = self._counted(tasks)
         self.last_ms[place] = tasks.generated_ms
+        return done
 
     def load(self, tasks: DispatchObservation) -> Floats:
         """[row] share of the capacity that arrivals ask for, with this task among them."""

@@ -54,11 +54,12 @@ class SelfTrackingDispatcher(Dispatcher):
         self.write(tasks, actions)
         return actions
 
-    def write(self, tasks: DispatchObservation, actions: Actions) -> None:
-        """What was decided, whoever did."""
+    def write(self, tasks: DispatchObservation, actions: Actions) -> Floats:
+        """What was decided, whoever did; [row] when a task is done at its SN, NaN of others."""
         site, sent = self._site, np.flatnonzero((actions > 0) & (actions < tasks.reject))
+        done = np.full(len(tasks), np.nan)
         if len(sent) == 0:  # nothing to write down: one task at a time, that is often so
-            return
+            return done
         column = actions[sent] - 1
         place = tasks.world[sent], tasks.en[sent], column
         arrival = tasks.time_ms[sent] + site.upload_ms(tasks)[sent, column]
@@ -68,3 +69,5 @@ class SelfTrackingDispatcher(Dispatcher):
         entry = self.finish[place].argmin(axis=1)
         self.finish[(*place, entry)] = finish
         self.reserved[(*place, entry)] = site.reservation(tasks.input_bytes[sent])
+        done[sent] = finish
+        return done

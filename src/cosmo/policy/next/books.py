@@ -29,7 +29,6 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Arrays = dict[str, Floats]
 
-_CLEAR = 0.03  # of the longest deadline: a task so late was kept by others
 _LONG_AGO = -1e9
 _HEARD_MS, _SURPRISE, _OTHERS, _OTHERS_MS = range(4)  # of the evidence
 
@@ -94,9 +93,6 @@ class Books:
         self._status_ms = np.full(pairs, -np.inf)
         # Whether anything has ever told of others: a task that was late, overdue or refused.
         self.shared = np.zeros(pairs, np.bool_)
-        # When something last did so clearly: clocks and timers of real nodes are never exact.
-        self.others_at = np.full(pairs, -np.inf)
-        self._clear_ms = _CLEAR * unit
 
     def observe(self, feedback: Feedback) -> None:
         """Results that have come back, and notices of refusal."""
@@ -120,18 +116,12 @@ class Books:
             finished = told.time_ms[known][back] - self._site.links.result_ms[en, column]
             arrival, late = self._arrival[entry], finished - self._finish[entry]
             self.shared[entry[:3]] |= np.abs(late) > self._exact_ms
-            self._tell_of_others(entry[:3], np.abs(late), finished)
             self._move(entry[:3], late, arrival, arrival)
-
-    def _tell_of_others(self, place: tuple[Ints, ...], late_ms: Floats, heard: Floats) -> None:
-        clear = late_ms > self._clear_ms
-        np.maximum.at(self.others_at, tuple(index[clear] for index in place), heard[clear])
 
     def _take_refusals(self, entry: tuple[Ints, ...]) -> None:
         """These tasks found no room when they arrived: others took what the EN's own did not."""
         there, sn = entry[:3], self._reach[entry[1], entry[2]]
         arrival, self.shared[there] = self._arrival[entry], True
-        self._tell_of_others(there, np.full(len(arrival), np.inf), arrival)
         service = self._cycles[entry] / self._site.sn.cycles_per_ms[sn]
         own = (self._open[there] & (self._arrival[there] <= arrival[:, None])).sum(axis=1)
         self._others[there] = self.sn_places[entry[1], entry[2]] - own
@@ -269,7 +259,6 @@ class Books:
             return False
         there, moved = (tasks.world[row], tasks.en[row], column), late[row, column]
         self.shared[there] = True
-        self._tell_of_others(there, moved, tasks.time_ms[row])
         self._free[there] += moved[:, None]
         self._finish[there] += np.where(self._open[there], moved[:, None], 0.0)
         self._note(there, moved, tasks.time_ms[row])

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from cosmo.node import Dispatcher, DispatchObservation, Feedback, Site
 from cosmo.policy.dispatchers.adaptive import HORIZON_MS, AdaptivePricesDispatcher
+from cosmo.policy.next.company import Company
 from cosmo.policy.next.en import NextDispatcher
 
 Ints = NDArray[np.int64]
-
-_LONG = 20.0  # longest deadlines after which others are taken to be gone
 
 
 class PairDispatcher(Dispatcher):
@@ -24,22 +23,22 @@ class PairDispatcher(Dispatcher):
     def __init__(self, site: Site, networks: NextDispatcher) -> None:
         self._networks = networks
         self._prices = AdaptivePricesDispatcher(site, HORIZON_MS)
-        self._long_ms = _LONG * site.tasks.deadline_ms[1]
+        self._company = Company(site)
 
     def observe(self, feedback: Feedback) -> None:
         """Results and refusals are evidence."""
+        self._company.observe(feedback)
         self._networks.observe(feedback)
 
     def decide(self, tasks: DispatchObservation) -> Ints:
         """The choice, written into the books of both."""
         networks = self._networks
         seen = networks.books.see(tasks)
-        others_at = networks.books.others_at[tasks.world, tasks.en]
-        shared = (tasks.time_ms[:, None] - others_at <= self._long_ms).any(axis=1)
+        shared = self._company.there(tasks)
         actions = self._prices.would_decide(tasks)
         if shared.any():  # networks take most of the time, so they are asked only where they decide
             weighed = networks.weighed(tasks, seen).actions(networks.rules.margin)
             actions = np.where(shared, weighed, actions)
         networks.commit(tasks, seen, actions)
-        self._prices.write(tasks, actions)
+        self._company.sent(tasks, self._prices.write(tasks, actions))
         return actions
