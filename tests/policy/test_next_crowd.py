@@ -7,6 +7,7 @@ import pytest
 
 from cosmo import InputError, load, load_controller, method, play
 from cosmo.node import DONE, REFUSED, STORAGE, WORK, Feedback, UpdateObservation
+from cosmo.policy.next.company import Company
 from cosmo.policy.next.crowd import formulas
 from cosmo.policy.next.crowd.books import Books
 from cosmo.policy.next.crowd.en import CrowdDispatcher
@@ -328,6 +329,34 @@ def test_prices_decide_until_something_tells_of_others(name, alone):
         play(scenario, method(each), episodes)[0] for each in ("cosmo-next", "adaptive-prices")
     )
     assert (ours.action == prices.action).all() == alone
+
+
+def _company(*done_ms):
+    """An EN with one SN, with own tasks that should be done there then."""
+    company = Company(site(load("paper")))
+    for number, done in enumerate(done_ms):
+        company.sent(tasks(load("paper"), carries=1, task=number), np.array([done]))
+    return company
+
+
+def _there(company, now):
+    return company.there(tasks(load("paper"), carries=1, time_ms=now)).tolist()
+
+
+def test_a_task_that_is_overdue_tells_of_others_once():
+    company = _company(100.0, np.nan)
+    back = float(site(load("paper")).links.result_ms[0, 0])
+    assert _there(company, 100.0 + back + 6.5) == [False]
+    assert _there(company, 100.0 + back + 6.7) == [True]
+    assert _there(company, 100.0 + back + 6.7 + 4400.0) == [True]
+    assert _there(company, 100.0 + back + 6.8 + 4400.0) == [False]
+
+
+@pytest.mark.parametrize(("own", "told"), [(7, True), (8, False), (9, False)])
+def test_a_refusal_tells_of_others_unless_own_tasks_may_have_been_in_the_way(own, told):
+    company = _company(90.0, *[100.0 + 3.0 * each for each in range(own)])  # it has 9 places
+    company.observe(_back(0, 0, 100.0, REFUSED, in_time=False))
+    assert _there(company, 101.0) == [told]
 
 
 def _pair_after(late_ms, fate=DONE):
