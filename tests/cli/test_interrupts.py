@@ -82,7 +82,10 @@ def test_nor_who_steps_an_environment(tmp_path, error):
         deque((env.step(0) for _ in range(1000)), 0)
 
 
-def test_the_users_interrupt_goes_through_a_policy():
+def test_the_users_interrupt_goes_through_a_policy(request):
+    # A shell starts what runs in the background with interrupts ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     with interrupts.marked(), pytest.raises(interrupts.Interrupted):
         ask(None, signal.raise_signal, signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
