@@ -22,7 +22,7 @@ ELSEWHERE = (  # run in integrations/test_tutorials.py, and in test_fifteen_minu
 )  # fmt: skip
 
 
-SHORT_WORLD = ["episode.window_ms=1500", "episode.warmup_ms=300"]
+SHORT_WORLD = ["episode.window_ms=900", "episode.warmup_ms=200"]
 SHORT_TRAINING = [
     "episodes=2", "validate_every=1", "encoder.collection_episodes=2", "encoder.epochs=2"
 ]  # fmt: skip
@@ -31,7 +31,8 @@ SHORT_TRAINING = [
 LEARNED, FEW = ["cosmo", "aoi-threshold"], ["power-of-d", "aoi-threshold"]
 SHORT_NEXT = ["episodes=2", "worlds=2", "window_ms=800.0", "en.steps=4", "en.batch=32"]
 SHORT_CROWD = [
-    "crowd.pairs=1", "crowd.worlds=1", "crowd.window_ms=[150.0, 250.0]", "crowd.warmup_ms=50.0",
+    "crowd.generations=1", "crowd.pairs=1", "crowd.worlds=1", "crowd.window_ms=[150.0, 250.0]",
+    "crowd.warmup_ms=50.0",
 ]  # fmt: skip
 OURS = ["cosmo-next", "all-offload"]
 
