@@ -1,8 +1,8 @@
 """What a report costs: seconds to make it, its size, and how soon a reader sees something.
 
 The study has as many methods and loads as a large one, on the paper's world but without `cosmo`, so
-that figures in the paper's own form are not among them. Its numbers are drawn at random: they change
-what is written and not how long that takes. The episodes of the viewer are played for real.
+that figures in the paper's own form are not among them. Its numbers are drawn at random: they
+change what is written and not how long that takes. The episodes of the viewer are played for real.
 
 python benchmarks/report.py           # 20 methods at 14 loads, 3 runs of 5 episodes
 python benchmarks/report.py --keep DIR
