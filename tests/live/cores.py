@@ -11,7 +11,7 @@ from cosmo.live.items import Item
 from cosmo.live.link import Link
 from cosmo.live.teller import GuardedTeller
 from cosmo.live.virtual import VirtualClock
-from cosmo.node import Dispatcher, Method
+from cosmo.node import Dispatcher, Method, Updater
 from observations import site
 
 
@@ -81,3 +81,54 @@ class Moody(Method, Dispatcher):
         if isinstance(mood, Exception):
             raise mood
         return np.array([mood])
+
+
+class Timed(Wires):
+    """Keeps when books say that messages are there."""
+
+    def __init__(self):
+        super().__init__()
+        self.times = []
+
+    def offload(self, sn, item, arrival_ms):
+        self.times.append(arrival_ms)
+
+    def acknowledge(self, sn, sequence, arrival_ms):
+        self.times.append(arrival_ms)
+
+    def status(self, en, sequence, numbers, arrival_ms):
+        super().status(en, sequence, numbers, arrival_ms)
+        self.times.append(arrival_ms)
+
+    def answer(self, *told):
+        if not isinstance(told[0], Item):
+            self.times.append(told[4])
+            self.results.append(told)
+
+
+def timed(core):
+    """The core, with such wires."""
+    core._transport = wires = Timed()
+    return wires
+
+
+class Rides(Method, Updater):
+    """A status on every result; nothing else."""
+
+    carries, rides = 2, True
+
+    def __init__(self, ride=True):
+        self._ride, self.seen = ride, []
+
+    def updater(self, site):
+        return self
+
+    def decide(self, nodes):
+        return np.zeros(len(nodes), bool), np.full(len(nodes), np.inf)
+
+    def ride(self, results):
+        self.seen.append(results)
+        return np.full(len(results), self._ride)
+
+    def encode(self, states):
+        return states.state[:, :2]
