@@ -59,6 +59,13 @@ def test_a_climb_finds_the_top_and_delivers_the_mean_of_its_end():
     assert climb.delivered == pytest.approx(top, abs=0.05)
 
 
+def test_a_step_is_as_long_as_the_way_up_is_steep_on_average():
+    climb = Climb(2)
+    climb.step(np.array([3.0, -4.0]), 0.1)
+    steep = np.sqrt((9.0 + 16.0) / 2.0)
+    assert climb.centre == pytest.approx([0.1 * 3.0 / steep, -0.1 * 4.0 / steep])
+
+
 def test_worlds_are_of_all_kinds_and_never_of_one_en_with_one_sn():
     kinds, random = load_next_config("universal").crowd.kinds, np.random.default_rng(4)
     drawn = [some_kind(load("paper"), kinds, random) for _ in range(60)]

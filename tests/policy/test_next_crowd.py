@@ -302,6 +302,8 @@ def test_parts_can_be_left_out():
     assert silent.dispatcher(SITE).numbers.worth == 0.0
     assert ours.dispatcher(SITE).numbers.worth > 0.0
     assert ground_of(SITE, method("cosmo-next:off=keeping").dispatcher(SITE).numbers).kept.all()
+    calm = method("cosmo-next:off=pressure").updater(SITE).numbers
+    assert calm == ours.updater(SITE).numbers._replace(press=0.0)
     middle = load_controller(shipped("cosmo-next")).agents.crowd.fit.middle
     assert method("cosmo-next:off=shape").updater(SITE).numbers == pytest.approx(middle)
     assert ours.updater(SITE).numbers != pytest.approx(middle)
