@@ -129,7 +129,7 @@ def test_an_updater_that_fails_pauses_for_a_tenth_of_a_second():
 def test_a_shadow_starts_over_when_time_begins_anew():
     core, _, _ = en_node(scenario=PAPER)
     counters, starts = Counters(), []
-    shadow = Shadow.of("all-local", site(PAPER))
+    shadow = Shadow.of("all-local", site(PAPER), 0)
     shadow._chooser.start_over = lambda: starts.append(1)
     for now, action in ((5.0, 0), (5.0, 1), (6.0, 2), (2.0, 0)):
         shadow.ask(core.observation(task(0), now), action, counters)

@@ -117,6 +117,10 @@ def test_daemons_of_a_scenario_have_ports_one_after_another():
     assert [each.admin for each in ens] == ["h:9000", "h:9001", "h:9002"]
     assert [each.admin for each in sns] == [""] * 3
     assert {each.neighbours for each in (*ens, *sns)} == {2}
+    assert [each.number for each in ens] == [0, 1, 2]
+    changed_config(ens[0], {"number": 2})
+    with pytest.raises(InputError, match="number = 3: must be at most neighbours"):
+        changed_config(ens[0], {"number": 3})
     reached = [[(peer.name, peer.address) for peer in each.peers] for each in ens]
     addresses = [("sn0", "127.0.0.1:7200"), ("sn1", "127.0.0.1:7201"), ("sn2", "127.0.0.1:7202")]
     assert reached == [[addresses[0], addresses[2]], [addresses[1]], addresses]

@@ -181,6 +181,8 @@ class NodeConfig(_Group):
     reflection: bool
     orca: bool  # an SN tells its load to balancers that know nothing of this package
     neighbours: Annotated[int, Field(ge=0)]  # other ENs that share the SNs, as methods count them
+    # Which of all these ENs it is, from 0: each keeps to other SNs where there are many.
+    number: Annotated[int, Field(ge=0)]
     node: Node
     method: MethodGroup
     handler: Handler
@@ -198,6 +200,8 @@ class NodeConfig(_Group):
     def _consistent(self) -> "NodeConfig":
         if self.orca and self.role == "en":
             raise ValueError("orca = true: must be false for an EN")
+        if self.number > self.neighbours:
+            raise ValueError(f"number = {self.number}: must be at most neighbours")
         if not self.peers:
             raise ValueError("peers: must name at least one node")
         names = [peer.name for peer in self.peers]

@@ -56,10 +56,12 @@ class EnServer(NodeServer):
         self.lead = Lead()
         self.estimates = Estimates(self.site.tasks.mean_cycles)
         self.decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
-        links = [Link(self.site.links, 0, sn, up=True) for sn in range(len(config.peers))]
+        links = [
+            Link(self.site.links, config.number, sn, up=True) for sn in range(len(config.peers))
+        ]
         chooser = self._chooser(config, method)
         rules = _rules(config)
-        self.core = EnCore(self.site, 0, chooser, host, self.worker, self, links, rules)
+        self.core = EnCore(self.site, config.number, chooser, host, self.worker, self, links, rules)
         chooser.changed = self.core.start_over
         self._take_behaviour(config)
         self.core.on_choice, self.core.on_end = self._chosen, self._ended
@@ -78,12 +80,13 @@ class EnServer(NodeServer):
                 f" numbers, but those of {wanted.use!r} have {method.carries}"
             )
         names = wanted.use, wanted.fallback
-        made = Guarded(method, fallback, self.site, 0, wanted.slow_ms, names)
+        made = Guarded(method, fallback, self.site, self.config.number, wanted.slow_ms, names)
         made.report = self._deciding
         return made
 
     def _shadow(self, config: NodeConfig) -> Shadow | None:
-        return Shadow.of(config.method.shadow, self.site) if config.method.shadow else None
+        spec = config.method.shadow
+        return Shadow.of(spec, self.site, self.config.number) if spec else None
 
     def reload(self, config: NodeConfig, method: Method) -> None:
         """Take over what may change while a node runs; all of it has been validated."""

@@ -21,9 +21,9 @@ class Shadow:
         self._last_ms = -math.inf
 
     @classmethod
-    def of(cls, spec: str, site: Site) -> "Shadow":
+    def of(cls, spec: str, site: Site, index: int) -> "Shadow":
         """By the method's name; InputError if there is none."""
-        return cls(Chooser(method(spec), site, 0))
+        return cls(Chooser(method(spec), site, index))
 
     def ask(self, seen: DispatchObservation, action: int, counters: Counters) -> None:
         """After the decision, so that nobody waits for it."""

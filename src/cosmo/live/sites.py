@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def site_of_node(config: NodeConfig) -> Site:
-    """What the node is told: itself first among its kind, and its peers in their order."""
+    """What the node is told: ENs like itself, of which it is one, or itself alone of SNs; and its
+    peers in their order.
+    """
     own = [config.node] * (1 + (config.neighbours if config.role == "en" else 0))
     peers = config.peers
     up = np.array([peer.up_mbps for peer in peers])
@@ -116,6 +118,7 @@ def configs_of(
             "listen": _next(base.listen, number),
             "admin": _next(base.admin, number) if base.admin else "",
             "neighbours": ens - 1,
+            "number": number if kind == "en" else 0,
             "links": {**base.links.model_dump(), **links},
             "node": _node(site.en if kind == "en" else site.sn, number).model_dump(),
             "peers": [each.model_dump() for each in peers],
