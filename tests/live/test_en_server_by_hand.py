@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from cosmo.live import serve_en, wire
-from cosmo.live.config import changed_config, load_config
+from cosmo.live.config import changed_config
 from cosmo.live.items import Fate, Item
 from live.by_hand import AbortedError, Context, made, turns
 from live.nodes import play
@@ -47,14 +47,13 @@ def test_a_client_s_task_is_dated_by_durations_and_completed():
 
 def test_an_en_is_the_one_of_several_that_its_file_says():
     """Of four that share three SNs, each keeps to another one: power-of-d with one SN each."""
-    peer = load_config("en").peers[0].model_dump()
-    several = {"peers": [{**peer, "name": f"sn{k}"} for k in range(3)], "neighbours": 3}
-    use = "power-of-d:keep=1"
+    use, sns = "power-of-d:keep=1", tuple(f"127.0.0.1:{port}" for port in (1, 2, 3))
 
     async def scene():
         kept = []
         for number in range(4):
-            node, _ = made("en", {**several, "number": number, "method.shadow": use}, use)
+            which = {"neighbours": 3, "number": number, "method.shadow": use}
+            node, _ = made("en", which, use, sns)
             deciding = node.core.chooser._dispatcher
             assert node.core.index == node.core.chooser.index == number
             assert node.shadow._chooser.index == number
