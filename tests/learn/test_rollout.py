@@ -189,6 +189,15 @@ def test_a_decision_on_the_very_end_may_send_but_has_no_transition():
     assert (rollout.notes.interval[0, : len(late)][late] == 29).all()
 
 
+def test_of_equal_values_the_first_action_is_taken():
+    config = short_config()
+    trainer = Trainer(short_runs(0, window_ms=300), config)
+    trainer.sn.parameters = 0.0 * trainer.sn.parameters
+    done = played(trainer, config, explore=False).intervals
+    assert done.count[0] == 300 / 20
+    assert not done.action[0, : done.count[0]].any()  # send, and decide again after 20 ms
+
+
 def test_without_no_send_every_decision_sends():
     trainer, rollout = played_episode(short_runs(0), short_config(3, "sn.may_skip=false"))
     outcome = rollout.worlds.outcome(0)

@@ -1,13 +1,16 @@
 """Formulas of policies with numbers that can be checked on paper."""
 
+import sys
 from dataclasses import fields
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from cosmo import load
 from cosmo.node import DONE, Feedback
+from cosmo.policy import outside
 from cosmo.policy.dispatchers.admission import AdmissionDispatcher
 from cosmo.policy.dispatchers.priced import PricedBooksDispatcher
 from cosmo.policy.next import values
@@ -191,3 +194,29 @@ def test_surprise_fades_and_adds_up():
     # 40 ms later e⁻² is left of it; what is heard late does not grow.
     np.testing.assert_allclose(books._surprise, [4.0 * np.exp(-2.0) + 0.5, 4.0])
     assert books._heard_ms.tolist() == [140.0, 100.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "actions"),
+    [([[0.2, 0.1], [0.3, 0.4]], [0, 1]), ([[1], [0]], [1, 0]), ([2, 0], [2, 0])],
+    ids=["scores", "a column", "a row"],
+)
+def test_a_model_of_others_answers_with_scores_or_with_actions(
+    answer, actions, monkeypatch, tmp_path
+):
+    class Session:
+        def __init__(self, _file, providers):
+            assert providers == ["CPUExecutionProvider"]
+
+        def get_inputs(self):
+            return [SimpleNamespace(name="seen", shape=["batch", 3])]
+
+        def run(self, _outputs, _given):
+            return [np.array(answer)]
+
+    monkeypatch.setitem(
+        sys.modules, "onnxruntime", cast(ModuleType, SimpleNamespace(InferenceSession=Session))
+    )
+    file = tmp_path / "model.onnx"
+    file.touch()
+    assert outside._onnx(file)(np.zeros((2, 3), np.float32)).tolist() == actions
