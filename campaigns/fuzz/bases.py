@@ -128,11 +128,17 @@ def controller(told: dict[str, Any], arrays: dict[str, Any], seal: bool = True) 
     }
 
 
-# A graph in ONNX's protocol buffers, written by hand: y = x, [n, 16] to [n, 16].
-_TENSOR = b"\x0a\x0d\x08\x01\x12\x09\x0a\x03\x12\x01n\x0a\x02\x08\x10"
-_INPUT = b"\x0a\x01x\x12" + bytes([len(_TENSOR)]) + _TENSOR
-_OUTPUT = b"\x0a\x01y\x12" + bytes([len(_TENSOR)]) + _TENSOR
-_NODE = b"\x0a\x01x\x12\x01y\x22\x08Identity"
+# A graph in ONNX's protocol buffers, written by hand: y = x < x, numbers [n, 22], which an EN of
+# `paper` sees, to truths [n, 22], none of them true, of which the first is the action.
+def _tensor(kind: int) -> bytes:
+    return b"\x0a\x0d\x08" + bytes([kind]) + b"\x12\x09\x0a\x03\x12\x01n\x0a\x02\x08\x16"
+
+
+_INPUT, _OUTPUT = (
+    b"\x0a\x01" + name + b"\x12" + bytes([len(_tensor(kind))]) + _tensor(kind)
+    for name, kind in ((b"x", 1), (b"y", 9))
+)
+_NODE = b"\x0a\x01x\x0a\x01x\x12\x01y\x22\x04Less"
 _GRAPH = b"".join(
     tag + bytes([len(part)]) + part
     for tag, part in ((b"\x0a", _NODE), (b"\x12", b"g"), (b"\x5a", _INPUT), (b"\x62", _OUTPUT))

@@ -205,7 +205,8 @@ def test_a_model_of_others_answers_with_scores_or_with_actions(
     answer, actions, monkeypatch, tmp_path
 ):
     class Session:
-        def __init__(self, _file, providers):
+        def __init__(self, _file, options, providers):
+            assert options.intra_op_num_threads == options.inter_op_num_threads == 1
             assert providers == ["CPUExecutionProvider"]
 
         def get_inputs(self):
@@ -214,9 +215,8 @@ def test_a_model_of_others_answers_with_scores_or_with_actions(
         def run(self, _outputs, _given):
             return [np.array(answer)]
 
-    monkeypatch.setitem(
-        sys.modules, "onnxruntime", cast(ModuleType, SimpleNamespace(InferenceSession=Session))
-    )
+    fake = SimpleNamespace(InferenceSession=Session, SessionOptions=SimpleNamespace)
+    monkeypatch.setitem(sys.modules, "onnxruntime", cast(ModuleType, fake))
     file = tmp_path / "model.onnx"
     file.touch()
     assert outside._onnx(file)(np.zeros((2, 3), np.float32)).tolist() == actions

@@ -191,8 +191,13 @@ def _onnx(file: Path) -> Policy:
         raise InputError(
             "onnx: needs onnxruntime; install it with: pip install onnxruntime"
         ) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # same bits on any CPUs
+    options.log_severity_level = 4  # what goes wrong is said below, in one line
     try:
-        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            str(file), options, providers=["CPUExecutionProvider"]
+        )
     except Exception as error:
         raise InputError(f"'{file}': cannot be read as ONNX ({reason(error)})") from None
     [given, *_] = session.get_inputs()
