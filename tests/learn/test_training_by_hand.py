@@ -1,6 +1,7 @@
 """Formulas of training with numbers that can be checked on paper: a sign is a sign."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,13 +11,21 @@ from cosmo.learn import encoder, turn
 from cosmo.learn.config import load_config
 from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
-from cosmo.learn.next.experience import Chances, Experience, MakeDispatcher, seats_of
+from cosmo.learn.next.experience import (
+    Chances,
+    Experience,
+    MakeDispatcher,
+    _ExploringEn,
+    seats_of,
+)
 from cosmo.learn.next.returns import earned_by
 from cosmo.policy import networks
 from cosmo.policy.described import Fields
 from cosmo.policy.next import values
 from cosmo.policy.next.rules import Measures, rules_from
+from cosmo.policy.next.values import NEVER
 from cosmo.workload import episode
+from observations import tasks
 
 
 def _nothing(runs=1):
@@ -71,6 +80,32 @@ def test_what_has_passed_of_a_deadline_and_what_is_left_are_the_deadline():
     explores = rows["explores"].astype(bool)
     assert 0.15 < explores.mean() < 0.45
     assert set(rows["action"][explores].tolist()) == {0, 1, 2}
+    # A look of the SN comes after 25 ms at the earliest, so that 12 draws would do.
+    assert played._looks.shape == (2, 12 + 8, 2)
+
+
+def test_who_explores_takes_the_hopeful_action_with_the_largest_draw():
+    seen = tasks(load("paper"))
+    # To run it here has no hope; the other draws are for the SN and for a rejection.
+    seen_as = SimpleNamespace(before={}, task={})
+    considered = SimpleNamespace(
+        actions=lambda margin: np.array([0]), advantage=np.array([[NEVER, 0.1]]), seen=seen_as
+    )
+    done = []
+    inner = SimpleNamespace(
+        consider=lambda _: considered,
+        rules=SimpleNamespace(margin=0.0),
+        commit=lambda *given: done.append(given[-1].tolist()),
+    )
+
+    def decided(*draws):
+        en = _ExploringEn(inner, 0.5, np.array([[draws]], np.float32))
+        return en.decide(seen).tolist(), en.rows[0]["explores"].tolist()
+
+    assert decided(0.49, 0.9, 0.3, 0.2) == ([1], [True])
+    assert decided(0.49, 0.9, 0.3, 0.4) == ([2], [True])
+    assert decided(0.5, 0.9, 0.3, 0.4) == ([0], [False])
+    assert done == [[1], [2], [0]]
 
 
 class _Scales:

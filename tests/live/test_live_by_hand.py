@@ -69,6 +69,16 @@ def test_the_history_of_a_rate_that_changes():
     assert usual.statistics(599.0)[1] > 0.0
 
 
+def test_a_history_that_begins_where_a_step_is_rounded_to_nothing():
+    start, period_ms = 8879.4, 0.1
+    assert (math.floor(start / period_ms) + 1) * period_ms == start  # no step further
+    link = Link(
+        _links(), 0, 0, up=True, history_ms=0.0625, factor=lambda _: 0.5, period_ms=period_ms
+    )
+    assert start + 0.0625 - 0.0625 == start
+    assert link.statistics(start + 0.0625) == (4.0, 0.0, 0.0)
+
+
 def test_cycles_of_a_kind_are_smoothed_and_strangers_do_not_fill_the_memory():
     known = Estimates(700.0)
     assert known.of("a") == 700.0
