@@ -18,11 +18,13 @@ from cosmo.learn.next.experience import (
     _ExploringEn,
     seats_of,
 )
-from cosmo.learn.next.returns import earned_by
+from cosmo.learn.next.returns import baseline, earned_by
+from cosmo.learn.next.worth import Worth
 from cosmo.policy import networks
 from cosmo.policy.described import Fields
 from cosmo.policy.next import values
 from cosmo.policy.next.rules import Measures, rules_from
+from cosmo.policy.next.sn import NEWS
 from cosmo.policy.next.values import NEVER
 from cosmo.workload import episode
 from observations import tasks
@@ -256,3 +258,23 @@ def test_what_a_decision_found_is_a_mean_over_tasks_that_could_have_come():
             np.testing.assert_allclose(
                 got["remote"][0, row, sn], others[0, row, used, sn], rtol=1e-4, atol=1e-5
             )
+
+
+def test_the_baseline_s_weights_are_held_back_where_there_is_little_to_learn_from():
+    load = np.zeros((4, 5))
+    load[:, 0] = 1e-3, -1e-3, 1e-3, -1e-3
+    weights = baseline(load, np.sign(load[:, 0]))
+    # The sum of squares is 4e-6, and the ridge a millionth for each of four rows.
+    assert weights[1] == pytest.approx(4e-3 / 8e-6)
+    assert np.abs(np.delete(weights, 1)).max() < 1e-9
+
+
+def test_who_has_learned_nothing_of_news_doubts_by_the_ridge_alone():
+    doubt = Worth(2, ridge=16.0, confidence=3.0).doubt()
+    np.testing.assert_allclose(doubt, np.tile(3.0 / 4.0 * np.eye(NEWS), (2, 1, 1)))
+
+
+def test_doubt_is_in_the_deviation_of_what_news_do_not_explain():
+    worth = Worth(1, ridge=16.0, confidence=3.0)
+    worth.noise[0] = 50.0, 2.0
+    np.testing.assert_allclose(worth.doubt()[0], 3.0 * 5.0 / 4.0 * np.eye(NEWS))

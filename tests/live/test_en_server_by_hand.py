@@ -9,9 +9,12 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
+from cosmo import load
 from cosmo.live import serve_en, wire
-from cosmo.live.config import changed_config
+from cosmo.live.config import changed_config, load_config
 from cosmo.live.items import Fate, Item
+from cosmo.live.scenario_files import configs_of
+from cosmo.node import NOBODY
 from live.by_hand import AbortedError, Context, made, turns
 from live.nodes import play
 
@@ -60,6 +63,27 @@ def test_an_en_is_the_one_of_several_that_its_file_says():
             kept.append(int(deciding.friends[number].argmax()))
             await node.close()
         assert sorted(kept[:3]) == [0, 1, 2]
+
+    play(scene())
+
+
+def test_an_en_of_a_site_reaches_its_own_sns():
+    """Of three SNs, en1 reaches the last: its columns are as many as others', its SNs are not."""
+    scenario = load(
+        "campus", ["sn.count=3", "sn.slots=[4, 2, 3]", "backhaul.reach=[[0, 1], [2], [1]]"]
+    )
+    ens, _ = configs_of(scenario, load_config("en"), load_config("sn"))
+
+    async def scene():
+        fields = ens[1].model_dump(include={"number", "neighbours", "site", "node"})
+        node, _ = made("en", fields)
+        assert (node.core.index, node.core.sns) == (1, 1)
+        item = node._item(wire.Task(cycles=5.0, deadline_us=1000), 500.0, None)
+        seen = node.core.observation(item, 500.0)
+        assert (seen.en.tolist(), seen.sn.tolist()) == ([1], [[2, NOBODY]])
+        node.core.arrive(item)
+        assert item.action == 1
+        await node.close()
 
     play(scene())
 

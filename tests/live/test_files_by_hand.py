@@ -1,13 +1,18 @@
 """What files of daemons and plans may say, and what nodes are told by them."""
 
+import numpy as np
 import pytest
 
 from cosmo import InputError, load
 from cosmo.live import wire
 from cosmo.live.bed.plan import check_playable, load_bed_plan
-from cosmo.live.config import changed_config, load_config
+from cosmo.live.config import changed_config, config_text, load_config
 from cosmo.live.items import Fate
-from cosmo.live.sites import configs_of, site_of_node
+from cosmo.live.scenario_files import configs_of
+from cosmo.live.sites import site_of_node
+from cosmo.policy.next.crowd.ground import ground_of
+from cosmo.policy.next.crowd.numbers import START
+from cosmo.world import site_of
 
 
 def test_the_codes_of_fates_are_those_of_the_wire():
@@ -117,10 +122,7 @@ def test_daemons_of_a_scenario_have_ports_one_after_another():
     assert [each.admin for each in ens] == ["h:9000", "h:9001", "h:9002"]
     assert [each.admin for each in sns] == [""] * 3
     assert {each.neighbours for each in (*ens, *sns)} == {2}
-    assert [each.number for each in ens] == [0, 1, 2]
-    changed_config(ens[0], {"number": 2})
-    with pytest.raises(InputError, match="number = 3: must be at most neighbours"):
-        changed_config(ens[0], {"number": 3})
+    assert [each.number for each in ens] == [each.number for each in sns] == [0, 1, 2]
     reached = [[(peer.name, peer.address) for peer in each.peers] for each in ens]
     addresses = [("sn0", "127.0.0.1:7200"), ("sn1", "127.0.0.1:7201"), ("sn2", "127.0.0.1:7202")]
     assert reached == [[addresses[0], addresses[2]], [addresses[1]], addresses]
@@ -132,3 +134,96 @@ def test_daemons_of_a_scenario_have_ports_one_after_another():
         uneven = load("campus", [f"backhaul.links=[{{sn = 1, {field}}}]"])
         with pytest.raises(InputError, match=f"{field.split()[0]}: must be the same of all links"):
             configs_of(uneven, en, free)
+
+
+def test_which_of_several_an_en_is_must_be_one_of_them_and_an_sn_is_the_only_one():
+    several = changed_config(load_config("en"), {"neighbours": 2, "number": 2})
+    for config, number, why in (
+        (several, 3, "number = 3: must be at most neighbours"),
+        (load_config("sn"), 1, "number = 1: must be 0 unless site describes all SNs"),
+    ):
+        with pytest.raises(InputError, match=why):
+            changed_config(config, {"number": number})
+
+
+def _files_of(*settings):
+    scenario = load("campus", ["sn.count=3", "backhaul.reach=[[0, 2], [1], [0, 1, 2]]", *settings])
+    return scenario, *configs_of(scenario, load_config("en"), load_config("sn"))
+
+
+def test_daemons_of_a_scenario_with_several_sns_know_the_whole_site(tmp_path):
+    unlike = ("sn.slots=[4, 2, 3]", "en.cycles_per_ms=[9000, 8000, 7000]", "backhaul.up_mbps=50")
+    scenario, ens, sns = _files_of(*unlike)
+    world = site_of(scenario)
+    for config in (*ens, *sns):
+        path = tmp_path / f"{config.name}.toml"
+        path.write_text(config_text(config))
+        assert load_config(path) == config
+        site = site_of_node(config)
+        for kind in ("en", "sn"):
+            for field, values in vars(getattr(world, kind)).items():
+                np.testing.assert_array_equal(getattr(getattr(site, kind), field), values)
+        np.testing.assert_array_equal(site.links.reach, world.links.reach)
+        np.testing.assert_array_equal(
+            site.links.up_mbps[site.links.exist], world.links.up_mbps[world.links.exist]
+        )
+    [pair], _ = configs_of(load("paper"), ens[0], sns[0])
+    assert not pair.site.reach  # nothing to know but the peer
+
+
+def test_an_sn_s_daemon_tells_whom_the_simulator_s_would():
+    scenario, ens, sns = _files_of("sn.slots=[4, 2, 3]", "workload.rate=333")
+    numbers = START._replace(keep=1.0, keep_more=0.0)
+    world = ground_of(site_of(scenario), numbers)
+    assert 0 < world.told.sum() < scenario.links.reach.size
+    for config in sns:
+        own = ground_of(site_of_node(config), numbers)
+        for field in ("told", "usage", "gain", "phase"):
+            there = getattr(world, field)[config.number]
+            np.testing.assert_array_equal(getattr(own, field)[config.number], there, field)
+    for config in ens:
+        own = ground_of(site_of_node(config), numbers)
+        for field in ("kept", "rivals", "capacity"):
+            there = getattr(world, field)[config.number]
+            np.testing.assert_array_equal(getattr(own, field)[config.number], there, field)
+
+
+def test_of_itself_its_peers_and_links_a_node_goes_by_its_own_fields():
+    _, ens, sns = _files_of()
+    peers = [
+        {**peer.model_dump(), "slots": 7 + k, "down_mbps": 10.0 + k}
+        for k, peer in enumerate(ens[2].peers)
+    ]
+    turned = {"site.reach": [[0, 2], [1], [2, 1, 0]]}
+    site = site_of_node(changed_config(ens[2], {"node.slots": 5, "peers": peers, **turned}))
+    assert site.en.slots.tolist()[2] == 5
+    assert site.sn.slots.tolist() == [9, 8, 7]  # it reaches them the other way round
+    assert site.links.down_mbps[2].tolist() == [10.0, 11.0, 12.0]
+    peers = [
+        {**peer.model_dump(), "slots": 7 + k, "down_mbps": 10.0 + k}
+        for k, peer in enumerate(sns[1].peers)
+    ]
+    site = site_of_node(changed_config(sns[1], {"node.slots": 5, "peers": peers}))
+    assert site.sn.slots[1] == 5
+    assert site.en.slots.tolist()[1:] == [7, 8]
+    assert (site.links.down_mbps[1, 0], site.links.down_mbps[2, 1]) == (10.0, 11.0)
+    assert site.links.down_mbps[0].tolist()[:2] == [10.5, 10.5]  # of others: like its own
+
+
+def test_what_a_description_of_a_site_must_not_say():
+    _, ens, sns = _files_of()
+    columns = ens[0].site.sn.model_dump()
+    for config, fields, why in (
+        (ens[0], {"number": 3}, "number = 3: must be less than 3, as in site"),
+        (sns[0], {"number": 3}, "number = 3: must be less than 3, as in site"),
+        (ens[0], {"number": 1}, "peers: must be 1, as site.reach says, not 2"),
+        (sns[0], {"site.reach": [[0], [1], [1]]}, "peers: must be 1, as site.reach says, not 2"),
+        (ens[0], {"site.reach": [[0, 2]]}, "reach: must have a row for each of 3 ENs"),
+        (ens[0], {"site.reach": [[0, 3], [1], [2]]}, "[0, 3] must be different numbers below 3"),
+        (ens[0], {"site.reach": [[0, 0], [1], [2]]}, "[0, 0] must be different numbers below 3"),
+        (ens[0], {"site.reach": [[0, -1], [1], [2]]}, "site.reach.0.1"),
+        (ens[0], {"site.sn": {**columns, "slots": [1, 2]}}, "every column must have a number"),
+    ):
+        with pytest.raises(InputError) as raised:
+            changed_config(config, fields)
+        assert why in str(raised.value)

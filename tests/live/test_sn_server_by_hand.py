@@ -9,8 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cosmo import load
 from cosmo.live import serve_sn, wire
+from cosmo.live.config import load_config
 from cosmo.live.items import Fate, Item
+from cosmo.live.scenario_files import configs_of
 from live.by_hand import AbortedError, Context, made, turns
 from live.nodes import play
 
@@ -172,5 +175,32 @@ def test_an_acknowledgement_and_a_round_trip_are_taken_from_an_en_s_stream():
         # The stream ends, for which a full queue has given up its first message.
         echo = wire.FromSn(heartbeat=wire.Heartbeat(echo=124))
         assert [out.get_nowait() for _ in range(2)] == [echo, None]
+
+    play(scene())
+
+
+def test_an_sn_is_the_one_of_the_site_that_its_file_says():
+    """Of two SNs, the second; en0 and en2 reach it alone, en1 both."""
+    _, sns = configs_of(
+        load("campus", ["backhaul.reach=[[1], [0, 1], [1]]", "backhaul.down_mbps=48"]),
+        load_config("en"),
+        load_config("sn"),
+    )
+
+    async def scene():
+        fields = sns[1].model_dump(include={"number", "site", "peers", "node", "name"})
+        node, host = made("sn", fields, "power-of-d:keep=1,interval_ms=10")
+        assert (node.core.index, len(node.core.links), len(node.core.peers)) == (1, 3, 3)
+        # A message of 6000 bytes takes 1 ms on such a link: not on one of others.
+        assert [each.send(6000.0, 0.0) for each in node.core.links] == [1.0 + 2.0 + 0.25] * 3
+        sent = []
+        node.core._transport = SimpleNamespace(status=lambda en, *_: sent.append(en))
+        for en in range(3):
+            node.core.met(en, True)
+        seen = node.core.observation(0.0)
+        assert (seen.sn.tolist(), seen.en.tolist()) == ([1], [[0, 1, 2]])
+        host.time_ms = 20.0
+        node.core._look()
+        assert sent == [0, 2]  # en1 keeps to the other, which has less to do
 
     play(scene())

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cosmo import load, method, play
+from cosmo.node import LATENCY
 from cosmo.workload import Tasks, from_tasks
 from cosmo.world import Worlds
 from cosmo.world.layout import with_more_messages
@@ -179,3 +180,17 @@ def test_tasks_on_their_way_to_an_sn_take_its_places():
         turn = worlds.advance()
     assert feasible == [True, True, False]
     assert worlds.outcome(0).refused.tolist() == [False, False, True]
+
+
+def test_the_first_latency_of_a_node_is_taken_whole_and_the_next_by_a_tenth():
+    scenario = load("paper", ["episode.window_ms=1000", "episode.warmup_ms=0"])
+    tasks = _tasks([10, 200, 400])
+    tasks.cycles[1] = 1_000_000.0
+    worlds = Worlds(scenario, [from_tasks(scenario, tasks, 0, 0)])
+    seen, turn = [], worlds.advance()
+    while not turn.over:
+        seen += turn.dispatch.en_state[:, LATENCY].tolist()
+        worlds.answer(action=0 * turn.dispatch.task)
+        turn = worlds.advance()
+    first, second = 500_000 / 18_000, 1_000_000 / 18_000
+    assert seen == pytest.approx([0.0, first, first + 0.1 * (second - first)])

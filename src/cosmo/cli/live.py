@@ -34,7 +34,7 @@ def config(
     cosmo live config --scenario campus --method self-tracking --out nodes
     """
     from cosmo.live.config import changed_config, config_text, load_config
-    from cosmo.live.sites import configs_of
+    from cosmo.live.scenario_files import configs_of
     from cosmo.policy.registry import method
 
     scenario = chosen_scenario(scenario_name, settings, None, None, None)

@@ -12,6 +12,7 @@ from cosmo.documents import Documents, dump
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Index = Annotated[int, Field(ge=0)]
 Range = tuple[Positive, Positive]
 Address = Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,60}$")]
@@ -39,6 +40,49 @@ class Peer(Node):
     down_mbps: Positive
 
 
+class NodeColumns(_Group):
+    """Several nodes, a number of each."""
+
+    slots: tuple[Count, ...]
+    cycles_per_ms: tuple[Positive, ...]
+    storage_bytes: tuple[Positive, ...]
+    queue_capacity: tuple[Count, ...]
+
+    @model_validator(mode="after")
+    def _complete(self) -> "NodeColumns":
+        if len({len(column) for column in self.model_dump().values()}) > 1:
+            raise ValueError("slots: every column must have a number for each node")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+
+class SiteGroup(_Group):
+    """All ENs and SNs, where several SNs are shared: who keeps to whom depends on all of them."""
+
+    reach: tuple[tuple[Index, ...], ...]  # of each EN, the SNs in the order of its peers
+    en: NodeColumns
+    sn: NodeColumns
+
+    @model_validator(mode="after")
+    def _complete(self) -> "SiteGroup":
+        if len(self.reach) != len(self.en):
+            raise ValueError(f"reach: must have a row for each of {len(self.en)} ENs")
+        for row in self.reach:
+            if len(set(row)) < len(row) or max(row, default=0) >= max(len(self.sn), 1):
+                raise ValueError(
+                    f"reach: {list(row)} must be different numbers below {len(self.sn)}, of SNs"
+                )
+        return self
+
+    def peers_of(self, role: str, number: int) -> int:
+        """How many nodes an EN reaches, or reach an SN."""
+        if role == "en":
+            return len(self.reach[number])
+        return sum(number in row for row in self.reach)
+
+
 class MethodGroup(_Group):
     """Who decides."""
 
@@ -46,7 +90,7 @@ class MethodGroup(_Group):
     fallback: str  # decides while the method misbehaves
     shadow: str  # is asked too and never obeyed; empty: nobody
     slow_ms: Positive  # a decision that takes longer is a fault
-    seed: Annotated[int, Field(ge=0)]  # of a method's own random draws, and the run of a training
+    seed: Index  # of a method's own random draws, and the run of a training
 
 
 def _words(command: str) -> list[str]:
@@ -180,9 +224,9 @@ class NodeConfig(_Group):
     scale: Positive  # of time: 5 is five times slower
     reflection: bool
     orca: bool  # an SN tells its load to balancers that know nothing of this package
-    neighbours: Annotated[int, Field(ge=0)]  # other ENs that share the SNs, as methods count them
-    # Which of all these ENs it is, from 0: each keeps to other SNs where there are many.
-    number: Annotated[int, Field(ge=0)]
+    neighbours: Index  # other ENs that share the SNs, as methods count them
+    # Which of all these ENs it is, from 0, or of the site's SNs: each EN keeps to others of them.
+    number: Index
     node: Node
     method: MethodGroup
     handler: Handler
@@ -194,13 +238,18 @@ class NodeConfig(_Group):
     log: Log
     scales: Scales
     prices: Prices
+    site: SiteGroup  # empty: what the node knows is itself, its neighbours and its peers
     peers: tuple[Peer, ...]
 
     @model_validator(mode="after")
     def _consistent(self) -> "NodeConfig":
         if self.orca and self.role == "en":
             raise ValueError("orca = true: must be false for an EN")
-        if self.number > self.neighbours:
+        if self.site.reach:
+            self._check_place()
+        elif self.role == "sn" and self.number:
+            raise ValueError(f"number = {self.number}: must be 0 unless site describes all SNs")
+        elif self.number > self.neighbours:
             raise ValueError(f"number = {self.number}: must be at most neighbours")
         if not self.peers:
             raise ValueError("peers: must name at least one node")
@@ -211,6 +260,15 @@ class NodeConfig(_Group):
             if self.role == "en" and not peer.address:
                 raise ValueError(f"peers.{number}.address: an SN must have one")
         return self
+
+    def _check_place(self) -> None:
+        """That the description of the site knows this node, with as many peers as it has."""
+        known = len(self.site.en if self.role == "en" else self.site.sn)
+        if self.number >= known:
+            raise ValueError(f"number = {self.number}: must be less than {known}, as in site")
+        peers = self.site.peers_of(self.role, self.number)
+        if peers != len(self.peers):
+            raise ValueError(f"peers: must be {peers}, as site.reach says, not {len(self.peers)}")
 
 
 _CONFIGS = Documents("config", NodeConfig, "cosmo.live", "en", "method.use=priced-books")

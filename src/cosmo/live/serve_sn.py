@@ -23,7 +23,7 @@ from cosmo.live.peers import check_caller, names_of
 from cosmo.live.realtime import RealHost
 from cosmo.live.server import NodeServer
 from cosmo.live.teller import GuardedTeller
-from cosmo.node import NOTHING, Method
+from cosmo.node import NOBODY, NOTHING, Method
 
 _SEEN = 4096  # tasks of an EN that are remembered, so that none is done twice
 _QUEUE = 256  # messages to an EN that is slow to read
@@ -73,16 +73,18 @@ class SnServer(NodeServer):
         super().__init__(config, method, host, log, boot)
         self._ens = {peer.name: k for k, peer in enumerate(config.peers)}
         self._states = [_En() for _ in config.peers]
+        ens, columns = (table[config.number] for table in self.site.links.told)
         self.core = SnCore(
             self.site,
-            0,
+            config.number,
             self._teller(method),
             host,
             self.worker,
             self,
             [
-                Link(self.site.links, en, 0, up=False, carried=not config.links.emulate_rate)
-                for en in range(len(config.peers))
+                Link(self.site.links, en, column, up=False, carried=not config.links.emulate_rate)
+                for en, column in zip(ens.tolist(), columns.tolist(), strict=True)
+                if en != NOBODY
             ],
             _rules(config),
         )

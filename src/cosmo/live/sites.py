@@ -1,40 +1,35 @@
-"""A daemon's configuration as a `Site`, and a scenario as the configurations of its daemons."""
+"""A daemon's configuration as the `Site` that its method is told of."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cosmo.errors import InputError
-from cosmo.live.config import Node, NodeConfig, Peer
+from cosmo.live.config import Node, NodeColumns, NodeConfig
 from cosmo.node import NOBODY, Links, Nodes, Prices, Scales, Site, Tasks
 
-if TYPE_CHECKING:
-    from cosmo.scenario import Scenario
+Ints = NDArray[np.int64]
 
 
 def site_of_node(config: NodeConfig) -> Site:
-    """What the node is told: ENs like itself, of which it is one, or itself alone of SNs; and its
-    peers in their order.
+    """What the node is told: the whole site if its file describes it; else ENs like itself, of
+    which it is one, or itself alone of SNs, and its peers in their order.
+
+    Of itself, its peers and the links to them it goes by its own fields.
     """
-    own = [config.node] * (1 + (config.neighbours if config.role == "en" else 0))
-    peers = config.peers
-    up = np.array([peer.up_mbps for peer in peers])
-    down = np.array([peer.down_mbps for peer in peers])
-    is_en = config.role == "en"
-    shape = (len(own), len(peers)) if is_en else (len(peers), 1)
-    expected = config.expected
+    en, sn, reach = _whole(config) if config.site.reach else _own(config)
+    expected, links = config.expected, config.links
     return Site(
-        en=_nodes(own if is_en else peers),
-        sn=_nodes(peers if is_en else own),
+        en=en,
+        sn=sn,
         links=Links(
-            reach=np.broadcast_to(np.arange(shape[1]), shape).copy(),
-            up_mbps=np.broadcast_to(up, shape).copy() if is_en else up[:, None],
-            down_mbps=np.broadcast_to(down, shape).copy() if is_en else down[:, None],
-            hops=np.full(shape, config.links.hops),
-            hop_delay_ms=np.full(shape, config.links.hop_delay_ms),
-            packet_bytes=config.links.packet_bytes,
-            result_bytes=config.links.result_bytes,
+            reach=reach,
+            up_mbps=_rates(config, reach, "up_mbps"),
+            down_mbps=_rates(config, reach, "down_mbps"),
+            hops=np.full(reach.shape, links.hops),
+            hop_delay_ms=np.full(reach.shape, links.hop_delay_ms),
+            packet_bytes=links.packet_bytes,
+            result_bytes=links.result_bytes,
         ),
         reservation_floor_bytes=expected.reservation_floor_bytes,
         tasks=Tasks(
@@ -50,6 +45,42 @@ def site_of_node(config: NodeConfig) -> Site:
     )
 
 
+def _own(config: NodeConfig) -> tuple[Nodes, Nodes, Ints]:
+    """(ENs, SNs, who reaches whom) without a description of the site."""
+    peers = _nodes(config.peers)
+    if config.role == "sn":
+        return peers, _nodes([config.node]), np.zeros((len(peers), 1), np.int64)
+    reach = np.tile(np.arange(len(peers)), (1 + config.neighbours, 1))
+    return _nodes([config.node] * len(reach)), peers, reach
+
+
+def _whole(config: NodeConfig) -> tuple[Nodes, Nodes, Ints]:
+    """The same with one."""
+    site = config.site
+    reach = np.full((len(site.reach), max(map(len, site.reach))), NOBODY, np.int64)
+    for row, sns in zip(reach, site.reach, strict=True):
+        row[: len(sns)] = sns
+    en, sn = _listed(site.en), _listed(site.sn)
+    if config.role == "en":
+        _write(en, [config.number], [config.node])
+        _write(sn, list(site.reach[config.number]), config.peers)
+    else:
+        _write(sn, [config.number], [config.node])
+        _write(en, np.nonzero(reach == config.number)[0].tolist(), config.peers)
+    return en, sn, reach
+
+
+def _rates(config: NodeConfig, reach: Ints, name: str) -> NDArray[np.float64]:
+    """[EN, k]; links of others are like its own, as far as the node knows."""
+    own = np.array([getattr(peer, name) for peer in config.peers])
+    rates = np.full(reach.shape, own.mean())
+    if config.role == "en":
+        rates[:, : len(own)] = own
+    else:
+        rates[reach == config.number] = own
+    return rates
+
+
 def _nodes(nodes: Sequence[Node]) -> Nodes:
     return Nodes(
         slots=np.array([node.slots for node in nodes], np.int64),
@@ -59,110 +90,15 @@ def _nodes(nodes: Sequence[Node]) -> Nodes:
     )
 
 
-def configs_of(
-    scenario: "Scenario", en: NodeConfig, sn: NodeConfig
-) -> tuple[list[NodeConfig], list[NodeConfig]]:
-    """The daemons of a scenario's ENs and SNs; what a scenario does not say is as in `en`, `sn`.
-
-    Addresses of SNs are theirs in `sn`, one port after another.
-    """
-    from cosmo.world import site_of
-
-    site, seen = site_of(scenario), scenario.observation
-    told = {
-        "expected": {
-            "input_bytes": site.tasks.input_bytes,
-            "cycles": site.tasks.cycles,
-            "deadline_ms": site.tasks.deadline_ms,
-            "rate": site.tasks.rate,
-            "squared_variation": site.tasks.squared_variation,
-            "residual_ms": seen.residual_scale_ms,
-            "reservation_floor_bytes": site.reservation_floor_bytes,
-        },
-        "scales": {
-            "wait_ms": site.scales.wait_ms,
-            "work_ms": site.scales.work_ms,
-            "throughput_mbps": site.scales.throughput_mbps,
-            "residual_ms": site.scales.residual_ms,
-            "age_ms": site.scales.age_ms,
-            "most_age": site.scales.most_age,
-        },
-        "prices": {"success": site.prices.success, "per_number": site.prices.per_number},
-    }
-    between = site.links
-    for name, table in (("hops", between.hops), ("hop_delay_ms", between.hop_delay_ms)):
-        if len(set(table[between.exist].tolist())) > 1:
-            raise InputError(f"backhaul.{name}: must be the same of all links for daemons")
-    links = {
-        "hops": int(between.hops[between.exist][0]),
-        "hop_delay_ms": float(between.hop_delay_ms[between.exist][0]),
-        "packet_bytes": site.links.packet_bytes,
-        "result_bytes": site.links.result_bytes,
-    }
-    ens, sns = len(site.en), len(site.sn)
-
-    def peer(kind: str, nodes: Nodes, number: int, place: tuple[int, int]) -> Peer:
-        return Peer(
-            name=f"{kind}{number}",
-            address=_next(sn.listen, number) if kind == "sn" else "",
-            **_node(nodes, number).model_dump(),
-            up_mbps=float(site.links.up_mbps[place]),
-            down_mbps=float(site.links.down_mbps[place]),
-        )
-
-    def made(base: NodeConfig, kind: str, number: int, peers: list[Peer]) -> NodeConfig:
-        fields = {
-            **base.model_dump(),
-            **told,
-            "name": f"{kind}{number}",
-            "listen": _next(base.listen, number),
-            "admin": _next(base.admin, number) if base.admin else "",
-            "neighbours": ens - 1,
-            "number": number if kind == "en" else 0,
-            "links": {**base.links.model_dump(), **links},
-            "node": _node(site.en if kind == "en" else site.sn, number).model_dump(),
-            "peers": [each.model_dump() for each in peers],
-        }
-        return NodeConfig.model_validate(fields)
-
-    return (
-        [
-            made(
-                en,
-                "en",
-                k,
-                [
-                    peer("sn", site.sn, int(between.reach[k, column]), (k, column))
-                    for column in np.flatnonzero(between.exist[k]).tolist()
-                ],
-            )
-            for k in range(ens)
-        ],
-        [
-            made(
-                sn,
-                "sn",
-                s,
-                [
-                    peer("en", site.en, int(k), (int(k), int(column)))
-                    for k, column in zip(*(table[s] for table in between.told), strict=True)
-                    if k != NOBODY
-                ],
-            )
-            for s in range(sns)
-        ],
+def _listed(nodes: NodeColumns) -> Nodes:
+    return Nodes(
+        slots=np.array(nodes.slots, np.int64),
+        cycles_per_ms=np.array(nodes.cycles_per_ms),
+        storage_bytes=np.array(nodes.storage_bytes),
+        queue_capacity=np.array(nodes.queue_capacity, np.int64),
     )
 
 
-def _node(nodes: Nodes, number: int) -> Node:
-    return Node(
-        slots=int(nodes.slots[number]),
-        cycles_per_ms=float(nodes.cycles_per_ms[number]),
-        storage_bytes=float(nodes.storage_bytes[number]),
-        queue_capacity=int(nodes.queue_capacity[number]),
-    )
-
-
-def _next(address: str, number: int) -> str:
-    host, _, port = address.rpartition(":")
-    return f"{host}:{int(port) + number if int(port) else 0}"
+def _write(into: Nodes, places: list[int], nodes: Sequence[Node]) -> None:
+    for field, values in vars(_nodes(nodes)).items():
+        getattr(into, field)[places] = values

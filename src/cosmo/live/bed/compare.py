@@ -24,7 +24,7 @@ from cosmo.live.config import NodeConfig, changed_config, load_config
 from cosmo.live.items import Fate
 from cosmo.live.load import Load, Replayed
 from cosmo.live.processes import Running, nodes
-from cosmo.live.sites import configs_of
+from cosmo.live.scenario_files import configs_of
 from cosmo.scenario import Scenario
 from cosmo.workload import Tasks, episode
 from cosmo.world import Outcome

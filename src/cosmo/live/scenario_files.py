@@ -1,0 +1,141 @@
+"""A scenario as the files of its daemons, each of which is told what its node knows."""
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cosmo.errors import InputError
+from cosmo.live.config import Node, NodeConfig, Peer
+from cosmo.node import NOBODY, Nodes, Site
+
+if TYPE_CHECKING:
+    from cosmo.scenario import Scenario
+
+_NO_NODES: dict[str, list[float]] = {field.name: [] for field in fields(Nodes)}
+_NOTHING: dict[str, object] = {"reach": [], "en": _NO_NODES, "sn": _NO_NODES}  # of a pair
+
+
+def configs_of(
+    scenario: "Scenario", en: NodeConfig, sn: NodeConfig
+) -> tuple[list[NodeConfig], list[NodeConfig]]:
+    """The daemons of a scenario's ENs and SNs; what a scenario does not say is as in `en`, `sn`.
+
+    Addresses of SNs are theirs in `sn`, one port after another.
+    """
+    from cosmo.world import site_of
+
+    site, seen = site_of(scenario), scenario.observation
+    told = {
+        "expected": {
+            "input_bytes": site.tasks.input_bytes,
+            "cycles": site.tasks.cycles,
+            "deadline_ms": site.tasks.deadline_ms,
+            "rate": site.tasks.rate,
+            "squared_variation": site.tasks.squared_variation,
+            "residual_ms": seen.residual_scale_ms,
+            "reservation_floor_bytes": site.reservation_floor_bytes,
+        },
+        "scales": {
+            "wait_ms": site.scales.wait_ms,
+            "work_ms": site.scales.work_ms,
+            "throughput_mbps": site.scales.throughput_mbps,
+            "residual_ms": site.scales.residual_ms,
+            "age_ms": site.scales.age_ms,
+            "most_age": site.scales.most_age,
+        },
+        "prices": {"success": site.prices.success, "per_number": site.prices.per_number},
+    }
+    between = site.links
+    for name, table in (("hops", between.hops), ("hop_delay_ms", between.hop_delay_ms)):
+        if len(set(table[between.exist].tolist())) > 1:
+            raise InputError(f"backhaul.{name}: must be the same of all links for daemons")
+    links = {
+        "hops": int(between.hops[between.exist][0]),
+        "hop_delay_ms": float(between.hop_delay_ms[between.exist][0]),
+        "packet_bytes": site.links.packet_bytes,
+        "result_bytes": site.links.result_bytes,
+    }
+    ens, sns = len(site.en), len(site.sn)
+    described = _described(site) if ens + sns > 2 else _NOTHING
+
+    def peer(kind: str, nodes: Nodes, number: int, place: tuple[int, int]) -> Peer:
+        return Peer(
+            name=f"{kind}{number}",
+            address=_next(sn.listen, number) if kind == "sn" else "",
+            **_node(nodes, number).model_dump(),
+            up_mbps=float(site.links.up_mbps[place]),
+            down_mbps=float(site.links.down_mbps[place]),
+        )
+
+    def made(base: NodeConfig, kind: str, number: int, peers: list[Peer]) -> NodeConfig:
+        given = {
+            **base.model_dump(),
+            **told,
+            "name": f"{kind}{number}",
+            "listen": _next(base.listen, number),
+            "admin": _next(base.admin, number) if base.admin else "",
+            "neighbours": ens - 1,
+            "number": number,
+            "site": described,
+            "links": {**base.links.model_dump(), **links},
+            "node": _node(site.en if kind == "en" else site.sn, number).model_dump(),
+            "peers": [each.model_dump() for each in peers],
+        }
+        return NodeConfig.model_validate(given)
+
+    return (
+        [
+            made(
+                en,
+                "en",
+                k,
+                [
+                    peer("sn", site.sn, int(between.reach[k, column]), (k, column))
+                    for column in np.flatnonzero(between.exist[k]).tolist()
+                ],
+            )
+            for k in range(ens)
+        ],
+        [
+            made(
+                sn,
+                "sn",
+                s,
+                [
+                    peer("en", site.en, int(k), (int(k), int(column)))
+                    for k, column in zip(*(table[s] for table in between.told), strict=True)
+                    if k != NOBODY
+                ],
+            )
+            for s in range(sns)
+        ],
+    )
+
+
+def _described(site: Site) -> dict[str, object]:
+    """All nodes: ENs and SNs must agree on who keeps to whom."""
+    links = site.links
+    return {
+        "reach": [row[exist].tolist() for row, exist in zip(links.reach, links.exist, strict=True)],
+        "en": _columns(site.en),
+        "sn": _columns(site.sn),
+    }
+
+
+def _columns(nodes: Nodes) -> dict[str, list[float]]:
+    return {field.name: getattr(nodes, field.name).tolist() for field in fields(Nodes)}
+
+
+def _node(nodes: Nodes, number: int) -> Node:
+    return Node(
+        slots=int(nodes.slots[number]),
+        cycles_per_ms=float(nodes.cycles_per_ms[number]),
+        storage_bytes=float(nodes.storage_bytes[number]),
+        queue_capacity=int(nodes.queue_capacity[number]),
+    )
+
+
+def _next(address: str, number: int) -> str:
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) + number if int(port) else 0}"
