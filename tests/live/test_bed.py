@@ -28,7 +28,7 @@ def test_every_plan_of_the_package_can_be_played():
         plan = load_bed_plan(name)
         assert plan.loads()
         assert min(plan.seeds) >= 100  # the test bed was put right on those of run 0
-    assert {"held-out", "held-out-slow", "namespaces"} <= set(bed_plan_names())
+    assert {"held-out", "held-out-slow", "namespaces", "several"} <= set(bed_plan_names())
 
 
 def test_settings_are_the_plan_s_or_the_scenario_s():
