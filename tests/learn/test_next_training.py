@@ -48,6 +48,7 @@ def test_returns_by_hand():
     np.testing.assert_allclose(target[:2], [first, second], rtol=1e-6)
     assert target[3] == pytest.approx(np.exp(-0.05))
     assert known.tolist() == [True, True, False, True, False]
+    assert target[~known].tolist() == [1.5, 0.75]  # as they were
     explores[1] = True
     cut, _ = returns(sequence, time, explores, found, left, 100.0, 0.5)
     assert cut[0] == pytest.approx(np.exp(-0.1) * 2.0)
