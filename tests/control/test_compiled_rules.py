@@ -104,6 +104,13 @@ def test_own_tasks_count_for_as_long_as_no_status_has_told_of_them(numbers):
     assert (plain.action == 2).any()
 
 
+def test_a_task_that_asks_for_just_what_is_allowed_is_taken():
+    name = "priced-books:most_cycles=540000"  # while nothing is outstanding, and all ask for it
+    small = load("campus", SMALL["alike"])
+    [plain] = _decides_alike(name, small, [episode(small, 4, 0)])
+    assert set(plain.action.tolist()) >= {1, small.links.most_sns + 1}
+
+
 def test_a_compiled_rule_measures_regret_only_if_it_is_asked_to():
     small = load("campus", SMALL["alike"])
     worlds = [episode(small, 4, 0)]

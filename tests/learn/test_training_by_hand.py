@@ -86,6 +86,21 @@ def test_what_has_passed_of_a_deadline_and_what_is_left_are_the_deadline():
     assert played._looks.shape == (2, 12 + 8, 2)
 
 
+def test_looks_and_tasks_have_draws_enough_for_the_longest_episode():
+    scenario = load("paper")
+    rules = rules_from(Fields(load_next_config().model_dump()))
+    act = MakeDispatcher(_nothing(), seats_of(1, 2), rules, values.weighed)
+    random = [np.random.default_rng(seed) for seed in range(2)]
+    chances = Chances(random, 0.3, np.array([0.2, 0.8]), 50.0)
+    worlds = [
+        SimpleNamespace(window_ms=window_ms, tasks=[None] * count)
+        for window_ms, count in ((200.0, 5), (400.0, 3))
+    ]
+    made = Experience(scenario, worlds, act, rules, chances)
+    assert made._looks.shape == (2, 400 / 25 + 8, 2)
+    assert made._draws.shape == (2, 5, 4)  # whether to explore, and a draw for each action
+
+
 def test_who_explores_takes_the_hopeful_action_with_the_largest_draw():
     seen = tasks(load("paper"))
     # To run it here has no hope; the other draws are for the SN and for a rejection.
