@@ -1,18 +1,13 @@
 """Rules in compiled code decide as the plain ones do, task by task."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from cosmo import load, method, play
-from cosmo.control.fast import loop, update
-from cosmo.control.fast.records import BY_AGE
+from cosmo.control.fast import loop
 from cosmo.measure import Regret
-from cosmo.node import RAW
 from cosmo.policy.dispatchers import EstimateDispatcher
 from cosmo.policy.status_methods import Never
-from cosmo.policy.updaters.aoi_threshold import ROUNDING_MS
 from cosmo.workload import Tasks, episode, from_tasks
 from cosmo.world import kernel
 
@@ -210,22 +205,3 @@ def test_what_is_compiled_is_found_again_by_the_next_process(entry):
     another compiled function is not.
     """
     assert {type(cell.cell_contents) for cell in entry.py_func.__closure__} == {str}
-
-
-def test_a_status_a_rounding_short_of_its_age_is_sent(monkeypatch):
-    monkeypatch.setattr(update, "_oldest", lambda *_: 0.0)
-    rules = SimpleNamespace(sn=BY_AGE, interval_ms=ROUNDING_MS)
-
-    def sent(time_ms):
-        node = SimpleNamespace(time_ms=time_ms, sn_state=np.arange(RAW))
-        turn = SimpleNamespace(
-            update=[node],
-            send=np.zeros((1, 2), bool),
-            interval=np.zeros(1),
-            numbers=np.zeros((1, 4)),
-        )
-        update.update.py_func(rules, None, None, turn, 0)
-        return turn.send[0].tolist(), turn.interval[0]
-
-    assert sent(0.0) == ([True, True], ROUNDING_MS)
-    assert sent(-ROUNDING_MS) == ([False, False], 2 * ROUNDING_MS)
