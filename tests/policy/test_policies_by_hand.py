@@ -8,17 +8,21 @@ from typing import cast
 import numpy as np
 import pytest
 
-from cosmo import load
+from cosmo import InputError, load
 from cosmo.node import DONE, Feedback
 from cosmo.policy import outside
+from cosmo.policy.chance import DrawPerTask
+from cosmo.policy.dispatchers import prequal
 from cosmo.policy.dispatchers.admission import AdmissionDispatcher
 from cosmo.policy.dispatchers.priced import PricedBooksDispatcher
 from cosmo.policy.next import values
 from cosmo.policy.next.books import Books
 from cosmo.policy.next.load import Load
 from cosmo.policy.next.rules import Measures, NextRules, Spans, measures_of
+from cosmo.policy.next.told import Told
 from cosmo.policy.updaters.aoci_online import AociThreshold
 from cosmo.policy.updaters.aoi_threshold import ROUNDING_MS, AoiThresholdUpdater, threshold_ms
+from cosmo.seeds import Purpose
 from observations import site, tasks
 
 M = Measures(
@@ -220,3 +224,43 @@ def test_a_model_of_others_answers_with_scores_or_with_actions(
     file = tmp_path / "model.onnx"
     file.touch()
     assert outside._onnx(file)(np.zeros((2, 3), np.float32)).tolist() == actions
+
+
+def test_an_updater_of_others_sends_with_its_first_actions_and_waits_with_the_others():
+    actions = iter(range(5))
+    chosen = outside.from_callable(
+        lambda seen: np.zeros(len(seen), int), lambda seen: np.array([next(actions)]), (20.0, 50.0)
+    )
+    updater = chosen.updater(site(load("paper")))
+    updater._view = SimpleNamespace(of=lambda _: np.zeros((1, 3), np.float32))
+    for answer in ((True, 20.0), (True, 50.0), (False, 20.0), (False, 50.0)):
+        send, interval_ms = updater.decide(None)
+        assert (send.tolist(), interval_ms.tolist()) == ([answer[0]], [answer[1]])
+    with pytest.raises(InputError, match=r"action = 4: must be from 0 to 3"):
+        updater.decide(None)
+
+
+def test_a_probe_is_known_by_its_time_and_none_is_from_before_all_times():
+    scenario = load("paper")
+    for status_ms, probe_ms in ((990.0, 990.0), (np.nan, -np.inf)):
+        seen = tasks(scenario, status_ms=np.array([[status_ms]]))
+        assert prequal._probe_ms(seen).tolist() == [[probe_ms]]
+
+
+def test_one_number_says_how_much_work_there_is_and_whether_anything_fits_in():
+    scenario = load("paper")  # 4 slots of 27 000 cycles a ms; the longest deadline is 220 ms
+    told = Told(site(scenario), SimpleNamespace(carried=(), single=True))
+    sn = np.zeros(2, np.int64)
+    work, room = told.read(sn, np.array([[5.0], [225.0]]))
+    assert work.tolist() == [5.0 * 4 * 27_000.0] * 2
+    assert room[0] > 0.0
+    assert room[1] == 0.0
+
+
+def test_draws_are_one_a_task_in_the_order_of_tasks():
+    where = site(load("paper"))
+    draws = DrawPerTask(where)
+    [random] = where.random(Purpose.DISPATCHER)
+    np.testing.assert_array_equal(draws.first(3)[0], random.random((3, 1)))
+    seen = tasks(load("paper"), task=np.array([2]))
+    assert draws.of(seen).tolist() == draws.first(3)[0, 2].tolist()
