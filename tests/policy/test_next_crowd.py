@@ -63,6 +63,7 @@ def test_whom_an_en_keeps_to_and_how_many_rivals_it_has():
     ground = ground_of(SITE, P)
     assert ground.kept.sum(axis=1).tolist() == [2] * 6
     assert (ground.rivals[ground.kept] == 2.0).all()  # 12 of 4 SNs, without itself
+    assert not ground.rivals[~ground.kept].any()
     assert (ground.told == ground.kept.T).all()
     own = CAMPUS.en.slots * CAMPUS.en.cycles_per_ms
     assert ground.capacity == pytest.approx(own + 2 * FULL_RATE / 3)
@@ -189,6 +190,22 @@ def test_an_en_prefers_itself_by_so_much():
     for home, action in ((0.5, [0]), (0.0, [0]), (-0.5, [1])):
         rule = CrowdDispatcher(SITE, P._replace(noise=0.0, haste=0.0, home=home, keep=4.0))
         assert rule.decide(tasks(CAMPUS, carries=1, **near)).tolist() == action
+
+
+def test_haste_is_in_longest_deadlines_at_home_as_elsewhere():
+    near = {"local_wait_ms": 0.0, "status_ms": np.nan, "cycles": 540_000.0, "deadline_ms": 200.0}
+    asked = tasks(CAMPUS, carries=1, **near)
+    kept = P._replace(noise=0.0, haste=2.0, keep=4.0, price=0.0, price_home=0.0)
+    rule = CrowdDispatcher(SITE, kept)
+    in_time, delay = rule.expected(
+        asked, SITE.upload_ms(asked), rule.books.gain(0, 0, asked.time_ms)
+    )
+    score = in_time - kept.failure * (1.0 - in_time) - 2.0 * delay / 220.0
+    # At home 540 000 cycles take 30 ms: so much must `home` be for both to be alike.
+    home = score.max() - (1.0 - 2.0 * 30.0 / 220.0)
+    for more, action in ((1e-6, [0]), (-1e-6, [1])):
+        rule = CrowdDispatcher(SITE, kept._replace(home=home + more))
+        assert rule.decide(asked).tolist() == action
 
 
 def test_capacity_has_a_price_at_high_load():
