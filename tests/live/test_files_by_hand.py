@@ -227,3 +227,14 @@ def test_what_a_description_of_a_site_must_not_say():
         with pytest.raises(InputError) as raised:
             changed_config(config, fields)
         assert why in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("reach", "lonely"), [("[[0], [0], [0]]", "sn1"), ("[[1], [1], [1]]", "sn0")]
+)
+def test_an_sn_that_nobody_reaches_has_no_daemon(reach, lonely):
+    scenario = load("campus", [f"backhaul.reach={reach}"])
+    with pytest.raises(
+        InputError, match=f"backhaul.reach: no EN reaches {lonely}: with daemons one must"
+    ):
+        configs_of(scenario, load_config("en"), load_config("sn"))

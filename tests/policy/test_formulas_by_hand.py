@@ -13,6 +13,7 @@ from cosmo.policy.controller import Controller, TrainedRun
 from cosmo.policy.dispatchers import prices
 from cosmo.policy.dispatchers.admission import rejected_share
 from cosmo.policy.learned import Agents
+from cosmo.policy.next.crowd import formulas
 from cosmo.policy.next.crowd.numbers import START
 from cosmo.policy.next.crowd.parts import PARTS, without
 from cosmo.policy.queue import append, first_slots
@@ -89,3 +90,32 @@ def test_what_a_crowd_is_without_a_part():
     assert without(START, "doubt") == START._replace(doubt_ms=0.1, doubt_age=0.0, doubt_rivals=0.0)
     nothing = {name for name in PARTS if set(PARTS[name].values()) == {0.0}}
     assert nothing == set(PARTS) - {"keeping", "doubt", "full"}
+
+
+def test_formulas_of_a_crowd():
+    assert formulas.squash(0.0) == 0.5
+    assert formulas.squash(np.array([0.75, -0.75])) == pytest.approx([0.8, 0.2])
+    p = SimpleNamespace(drain=1.0, settle_ms=30.0, hold_ms=50.0)
+    assert formulas.later(20.0, 5.0, 0.4, p) == pytest.approx(17.0)  # 0.6 ms a ms is done
+    assert formulas.later(2.0, 50.0, 0.4, p) == 0.0
+    assert formulas.later(2.0, 60.0, 1.5, p) == pytest.approx(12.0)  # grows for 20 of the 60 ms
+    assert formulas.still_full(np.array([0.0, 50.0, np.inf]), p).tolist() == [1.0, 0.5, 0.0]
+    assert formulas.smoothed(0.25, 2.0, 8.0, 100.0) == 0.25  # 2 every 8 is a rate of 1/4
+    assert formulas.number(12.0, 0.0, 220.0) == 12.0
+    assert formulas.number(12.0, 1.0, 220.0) == 232.0
+    assert formulas.number(900.0, 0.0, 220.0) < 220.0  # much work is not the same as no room
+
+
+def test_chance_and_worth_in_a_crowd():
+    p = START._replace(settle_ms=40.0, doubt_ms=5.0, doubt_age=0.1, doubt_rivals=0.2, blame=1.0)
+    doubt = 5.0 + (0.1 + 0.2 * 0.5) * 20.0  # 40 ms old counts for 20
+    chance = formulas.chance(0.75 * doubt, 40.0, 0.5, 0.5, 1.0, p)
+    assert chance == pytest.approx(0.8 * 0.5 / 2.0)
+    p = p._replace(worse=2.0, firm=1.0, worth=0.5, usage_ms=10.0, insist=0.1, confirm=0.02)
+    assert formulas.news(0.2, 0.5, 0.0, 0.0, p) == pytest.approx(0.6)
+    assert formulas.news(0.5, 0.2, 0.0, 1.0, p) == pytest.approx(0.6)
+    assert formulas.news(0.5, 0.2, 1.0, 1.0, p) == pytest.approx(0.3)  # full, as expected
+    p = p._replace(center_ms=30.0, width_ms=20.0)
+    assert formulas.use(30.0, 0.0, p) == 0.5
+    assert formulas.use(15.0, 0.25, p) == pytest.approx(0.8 * 0.75)
+    assert formulas.worth(0.6, 30.0, 40.0, p) == pytest.approx(0.5 * (6.0 + 3.0) + 0.1)

@@ -1,7 +1,5 @@
 """`cosmo-next` where several ENs or SNs meet, and the controller that comes with the package."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -28,35 +26,6 @@ P = START._replace(
     keep=2.0, keep_more=0.0, drain=0.9, rivals=0.5, worth=0.06, insist=0.3, usage_ms=60.0,
     confirm=0.001, look_ms=4.0, rest_ms=8.0, press=0.0,
 )  # fmt: skip
-
-
-def test_formulas_by_hand():
-    assert formulas.squash(0.0) == 0.5
-    assert formulas.squash(np.array([0.75, -0.75])) == pytest.approx([0.8, 0.2])
-    p = SimpleNamespace(drain=1.0, settle_ms=30.0, hold_ms=50.0)
-    assert formulas.later(20.0, 5.0, 0.4, p) == pytest.approx(17.0)  # 0.6 ms a ms is done
-    assert formulas.later(2.0, 50.0, 0.4, p) == 0.0
-    assert formulas.later(2.0, 60.0, 1.5, p) == pytest.approx(12.0)  # grows for 20 of the 60 ms
-    assert formulas.still_full(np.array([0.0, 50.0, np.inf]), p).tolist() == [1.0, 0.5, 0.0]
-    assert formulas.smoothed(0.25, 2.0, 8.0, 100.0) == 0.25  # 2 every 8 is a rate of 1/4
-    assert formulas.number(12.0, 0.0, 220.0) == 12.0
-    assert formulas.number(12.0, 1.0, 220.0) == 232.0
-    assert formulas.number(900.0, 0.0, 220.0) < 220.0  # much work is not the same as no room
-
-
-def test_chance_and_worth_by_hand():
-    p = START._replace(settle_ms=40.0, doubt_ms=5.0, doubt_age=0.1, doubt_rivals=0.2, blame=1.0)
-    doubt = 5.0 + (0.1 + 0.2 * 0.5) * 20.0  # 40 ms old counts for 20
-    chance = formulas.chance(0.75 * doubt, 40.0, 0.5, 0.5, 1.0, p)
-    assert chance == pytest.approx(0.8 * 0.5 / 2.0)
-    p = p._replace(worse=2.0, firm=1.0, worth=0.5, usage_ms=10.0, insist=0.1, confirm=0.02)
-    assert formulas.news(0.2, 0.5, 0.0, 0.0, p) == pytest.approx(0.6)
-    assert formulas.news(0.5, 0.2, 0.0, 1.0, p) == pytest.approx(0.6)
-    assert formulas.news(0.5, 0.2, 1.0, 1.0, p) == pytest.approx(0.3)  # full, as expected
-    p = p._replace(center_ms=30.0, width_ms=20.0)
-    assert formulas.use(30.0, 0.0, p) == 0.5
-    assert formulas.use(15.0, 0.25, p) == pytest.approx(0.8 * 0.75)
-    assert formulas.worth(0.6, 30.0, 40.0, p) == pytest.approx(0.5 * (6.0 + 3.0) + 0.1)
 
 
 def test_whom_an_en_keeps_to_and_how_many_rivals_it_has():

@@ -47,6 +47,7 @@ def configs_of(
         "prices": {"success": site.prices.success, "per_number": site.prices.per_number},
     }
     between = site.links
+    _check_peers(site)
     for name, table in (("hops", between.hops), ("hop_delay_ms", between.hop_delay_ms)):
         if len(set(table[between.exist].tolist())) > 1:
             raise InputError(f"backhaul.{name}: must be the same of all links for daemons")
@@ -111,6 +112,13 @@ def configs_of(
             for s in range(sns)
         ],
     )
+
+
+def _check_peers(site: Site) -> None:
+    """An SN without an EN has nobody to talk to; an EN always reaches one."""
+    lonely = sorted(set(range(len(site.sn))) - set(site.links.reach[site.links.exist].tolist()))
+    if lonely:
+        raise InputError(f"backhaul.reach: no EN reaches sn{lonely[0]}: with daemons one must")
 
 
 def _described(site: Site) -> dict[str, object]:
