@@ -108,7 +108,8 @@ def test_what_a_node_is_told_of_itself_and_its_peers():
         assert (len(site.en), len(site.sn)) == (1 + neighbours, 2)
         assert site.links.reach.tolist() == [[0, 1]] * (1 + neighbours)
         assert site.links.up_mbps.tolist() == [[10.0, 11.0]] * (1 + neighbours)
-    site = site_of_node(changed_config(load_config("sn"), {"neighbours": 2}))
+    site = site_of_node(changed_config(load_config("sn"), {"neighbours": 2, "method.seed": 5}))
+    assert site.streams == ((5, 0),)  # as the first episode of that run
     assert (len(site.en), len(site.sn)) == (1, 1)
     assert site.links.reach.tolist() == [[0]]
     assert (site.links.up_mbps[0, 0], site.links.down_mbps[0, 0]) == (96.0, 192.0)
