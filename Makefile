@@ -1,11 +1,14 @@
 # `make run` and `make test` set everything up by themselves: Python 3.11+ is all they need.
 PYTHON ?= python3
 BIN := .venv/bin
+QUIETLY := --quiet --disable-pip-version-check
+# Installed without bytecode: what is imported must be able to keep its own.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-integrations ns3 lint bench bench-small fuzz chaos mutants audit docs site gallery
-.PHONY: dist-check lock clean
+.PHONY: proto dist-check lock clean
 
-run: .venv/ready
+run: .venv/run-ready
 	$(BIN)/cosmo run
 
 test: .venv/ready
@@ -18,8 +21,8 @@ test-integrations: .venv-integrations/ready
 
 .venv-integrations/ready: integrations/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-integrations
-	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check \
+	.venv-integrations/bin/python -m pip install $(QUIETLY) torch==2.13.0
+	.venv-integrations/bin/python -m pip install $(QUIETLY) \
 	  -r integrations/requirements.txt -e '.[envs,live]'
 	@touch $@
 
@@ -53,16 +56,17 @@ FLIPS ?= 1000
 chaos: .venv/ready
 	$(BIN)/python campaigns/chaos.py --kills $(KILLS) --flips $(FLIPS) --seed $(SEED)
 
-# Mistakes made on purpose, and whether a test notices: make mutants MUTANTS=140
-MUTANTS ?= 40
+# Mistakes made on purpose, and whether a test notices: make mutants MUTANTS=140 MINUTES=40
+MUTANTS ?= 60
+MINUTES ?= 15
 mutants: .venv/ready
-	$(BIN)/python campaigns/mutants/score.py --mutants $(MUTANTS) --seed $(SEED)
+	$(BIN)/python campaigns/mutants/score.py --mutants $(MUTANTS) --seed $(SEED) --minutes $(MINUTES)
 
 # Known weaknesses of what we depend on (needs PyPI itself, a mirror does not tell; strict: what could
 # not be looked up is a failure), and its licences.
 audit: .venv/ready
 	$(BIN)/python campaigns/licences.py
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip install $(QUIETLY) pip-audit
 	$(BIN)/python -m pip_audit --strict --disable-pip --no-deps -r requirements.lock
 
 # Measures again what the docs report.
@@ -79,6 +83,10 @@ site: .venv-tools/ready
 gallery: .venv/ready
 	$(BIN)/python docs/gallery.py
 
+# The descriptor set of the live protocol, after cosmo_live.proto has changed.
+proto: .venv/ready
+	$(BIN)/python -m grpc_tools.protoc -I src/cosmo/live --descriptor_set_out src/cosmo/live/cosmo_live.binpb cosmo_live.proto
+
 # What would be published: built, checked, and used from an empty environment.
 dist-check: .venv-tools/ready
 	.venv-tools/bin/python .ci/dist_check.py
@@ -86,24 +94,31 @@ dist-check: .venv-tools/ready
 # What builds the site and releases, in an environment of its own.
 .venv-tools/ready: requirements-tools.lock
 	$(PYTHON) -m venv .venv-tools
-	.venv-tools/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-tools.lock
+	.venv-tools/bin/python -m pip install $(QUIETLY) -r requirements-tools.lock
 	@touch $@
 
-.venv/ready: requirements.lock pyproject.toml
+# What running needs. Bytecode is left to the first import: most of what is installed is never imported.
+.venv/run-ready: requirements-run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "cosmo needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install $(QUIETLY) --no-compile -r requirements-run.lock
+	$(BIN)/python -m pip install $(QUIETLY) --no-deps --no-build-isolation -e .
 	@touch $@
 
-# The lock names versions only, no host, for every platform and Python that we support.
+# What tests, checks and measurements need, beside that.
+.venv/ready: requirements.lock .venv/run-ready
+	$(BIN)/python -m pip install $(QUIETLY) --no-compile -r requirements.lock
+	@touch $@
+
+# Locks name versions and hashes, no host, for every platform and Python that we support. The lock for
+# running is a part of the other: the same versions.
+COMPILE = $(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet
 lock: .venv/ready
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra lab --extra live --group dev --universal --upgrade \
-	  --no-emit-index-url --no-header --quiet -o requirements.lock
-	$(BIN)/uv pip compile --group docs --group release --universal --upgrade \
-	  --no-emit-index-url --no-header --quiet -o requirements-tools.lock
+	$(BIN)/python -m pip install $(QUIETLY) uv
+	$(COMPILE) --upgrade pyproject.toml --extra lab --extra live --group dev -o requirements.lock
+	$(COMPILE) --upgrade pyproject.toml --extra lab --group build -c requirements.lock -o requirements-run.lock
+	$(COMPILE) --upgrade --group docs --group release -o requirements-tools.lock
 
 clean:
 	rm -rf .venv .venv-integrations .venv-tools .cache build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis cosmo-run

@@ -25,7 +25,12 @@ DIST = ROOT / "dist"
 PYTHONS = ("3.11", "3.13")
 EXTRA = "[lab]"
 # Files without which an installation is broken in ways that imports do not show.
-NEEDED = ("cosmo/py.typed", "cosmo/scenario/presets/paper.toml", "cosmo/study/presets/paper.toml")
+NEEDED = (
+    "cosmo/py.typed",
+    "cosmo/live/cosmo_live.binpb",
+    "cosmo/scenario/presets/paper.toml",
+    "cosmo/study/presets/paper.toml",
+)
 
 
 def fail(message: str) -> NoReturn:

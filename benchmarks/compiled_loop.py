@@ -26,8 +26,8 @@ def _loop(constants: Any, state: Any, turn: Any) -> None:
         if turn.counts[UNFINISHED] == 0 or turn.counts[STALLED] > 0:
             return
         for row in range(turn.counts[EN_ROWS]):
-            task = turn.dispatch[row]
-            turn.action[row] = 0 if task.local_room else 1 if task.cycles < LARGE else 2
+            task = turn.seen.dispatch[row]
+            turn.answers.action[row] = 0 if task.local_room else 1 if task.cycles < LARGE else 2
 
 
 _drive = _njit(_nrt=False)(_loop)

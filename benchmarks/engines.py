@@ -116,7 +116,7 @@ def step_of_the_bridge() -> tuple[float, int]:
         batch.answer(action=2)
         batch.advance()
 
-    return a_step(step), batch.turn.dispatch.itemsize
+    return a_step(step), batch.turn.seen.dispatch.itemsize
 
 
 def crossing_of_the_bridge(size: int) -> float:

@@ -25,8 +25,8 @@ import numpy as np
 from cosmo.live import wire
 from cosmo.live.client import AsyncClient
 from cosmo.live.config import NodeConfig, changed_config, load_config
-from cosmo.live.items import Fate
 from cosmo.live.processes import Running
+from cosmo.live.tasks import Fate
 from measured import sized
 from partition import Proxy
 from raw_http2 import DATA, PREFACE, Raw, frame, headers, message, settings

@@ -19,7 +19,7 @@ import grpc
 from cosmo.live import wire
 from cosmo.live.config import changed_config, load_config
 from cosmo.live.processes import nodes
-from cosmo.live.top import scraped
+from cosmo.live.top import quantile_ms, scraped
 from live_minutes import measure
 from measured import sized
 from processes_seen import processor_s, resident_mb
@@ -105,11 +105,11 @@ def main() -> None:
             echoed, passed_on = (0.5 * (a + b) for a, b in zip(before, after, strict=True))
             found = scraped(f"127.0.0.1:{here.said('serving')[0]['admin']}")
             resident = resident_mb(here.process.pid)
-        told = {(each.name, each.labels.get("quantile", "")): each.value for each in found}
+        decision_ms = quantile_ms(found, "cosmo_decision_seconds", 0.99)
         print(
             f"{name}: {rate:.0f} tasks a processor second, {rate / echoed:.2f} of a bare echo's"
             f" {echoed:.0f}, {rate / passed_on:.2f} of a bare proxy's {passed_on:.0f};"
-            f" decision p99 {told['decision_ms', '0.99']:.2f} ms, {resident:.0f} MB"
+            f" decision p99 {decision_ms:.2f} ms, {resident:.0f} MB"
         )
 
 

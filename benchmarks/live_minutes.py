@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from cosmo.errors import InputError
-from cosmo.live.bed.generator import read_replayed, write_job
-from cosmo.live.bed.grounds import Ground, check_fifo
 from cosmo.live.config import changed_config, load_config
-from cosmo.live.items import Fate
 from cosmo.live.load import Load
 from cosmo.live.processes import Running, nodes
-from cosmo.live.top import scraped
+from cosmo.live.tasks import Fate
+from cosmo.live.testbed.generator import read_replayed, write_job
+from cosmo.live.testbed.networks import Network, check_fifo
+from cosmo.live.top import quantile_ms, scraped
 from processes_seen import processor_s, resident_mb, stolen_s
 
 RATE, FIFO = 220.0, 10
@@ -63,11 +63,11 @@ def looked(en: Running, port: int) -> Look:
     return Look(
         time_s=time.monotonic(),
         processor_s=processor_s(pid),
-        tasks=found("tasks_total"),
+        tasks=found("cosmo_tasks_total"),
         resident_mb=resident_mb(pid),
-        timer_p99_ms=found("timer_late_ms"),
-        timer_most_ms=found("timer_late_most_ms"),
-        decision_p99_ms=found("decision_ms"),
+        timer_p99_ms=quantile_ms(told, "cosmo_timer_late_seconds", 0.99),
+        timer_most_ms=1000.0 * found("cosmo_timer_late_max_seconds"),
+        decision_p99_ms=quantile_ms(told, "cosmo_decision_seconds", 0.99),
     )
 
 
@@ -91,28 +91,28 @@ def measure(minutes: float, method: str = "priced-books") -> None:
     """Run and print."""
     try:
         check_fifo(FIFO)
-        ground = Ground(FIFO)
+        network = Network(FIFO)
     except InputError as error:
         print(f"without real-time priority: {error}")
-        ground = Ground()
+        network = Network()
     fields: dict[str, object] = {"method.use": method, "admin": "127.0.0.1:0"}
     en = changed_config(load_config("en"), fields)
     sn = changed_config(load_config("sn"), {"method.use": method})
     began = time.monotonic()
-    with nodes([en], [sn], ground) as ([here], _), tempfile.TemporaryDirectory() as name:
+    with nodes([en], [sn], network) as ([here], _), tempfile.TemporaryDirectory() as name:
         both_s = time.monotonic() - began
         job, out = Path(name) / "job.npz", Path(name) / "out.npz"
         write_job(load_of(minutes), 1.0, job)
         port = int(here.said("serving")[0]["admin"])
-        command = [sys.executable, "-m", "cosmo.live.bed.generator", str(job), str(out)]
+        command = [sys.executable, "-m", "cosmo.live.testbed.generator", str(job), str(out)]
         looks, taken_s = [looked(here, port)], stolen_s()
         bare = subprocess.Popen(
-            [*ground.command("bare"), sys.executable, "-c", BARE],
+            [*network.command("bare"), sys.executable, "-c", BARE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        with subprocess.Popen([*ground.command("ues"), *command, here.address]) as generator:
+        with subprocess.Popen([*network.command("ues"), *command, here.address]) as generator:
             while generator.poll() is None:
                 time.sleep(min(5.0, minutes * 6.0))
                 looks.append(looked(here, port))

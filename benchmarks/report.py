@@ -20,8 +20,8 @@ import polars
 
 from cosmo import simulate
 from cosmo.measure import METRICS
+from cosmo.report.write import write_report
 from cosmo.study import Study, plan_checked
-from cosmo.study.report import write_report
 from cosmo.study.store import NO_CURVES, made_here
 from measured import seconds, sized
 

@@ -142,7 +142,8 @@ def memory() -> None:
     for window_s in MEMORY_SECONDS:
         scenario = paper_world(window_s)
         given = episode(scenario, 0, 0)
-        own = sum(getattr(given.tasks, name).nbytes for name in given.tasks.__slots__)
+        columns = [getattr(given.tasks, name) for name in given.tasks.__slots__]
+        own = sum(each.nbytes for each in columns if each is not None)
         tracemalloc.start()
         play(scenario, Rule(), [given])
         peak = tracemalloc.get_traced_memory()[1]

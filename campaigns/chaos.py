@@ -30,7 +30,7 @@ import polars
 from cosmo import InputError
 from cosmo.arrays import read_arrays
 from cosmo.policy.controller import load_controller
-from cosmo.study import LocalExecutor, conduct, load, load_plan, progress_of
+from cosmo.study import LocalExecutor, conduct, load_plan, load_study, progress_of
 
 PLAN = """name = "chaos"
 settings = ["episode.window_ms=1000", "episode.warmup_ms=200"]
@@ -71,7 +71,7 @@ def finished(plan: Path, out: Path) -> float:
 
 def contents(out: Path) -> dict[str, Any]:
     """All that a study delivers: tables and networks."""
-    study = load(out)
+    study = load_study(out)
     found: dict[str, Any] = {"metrics": study.metrics, "curves": study.curves}
     for path in sorted(out.glob("units/*/checkpoint/agents.npz")):
         found |= {f"{path.parts[-3]}/{name}": value for name, value in read_arrays(path).items()}
@@ -160,7 +160,7 @@ def readers(out: Path, plan: Path) -> dict[str, Callable[[], Any]]:
         return read_arrays(training / "state.npz")
 
     def tables() -> Any:
-        study = load(out)
+        study = load_study(out)
         told = {"plan": study.plan.model_dump(), "resolved": study.plan.resolved()}
         return {"metrics": study.metrics, "curves": study.curves, **told}
 

@@ -46,9 +46,9 @@ def digests(out: Path) -> dict[str, str]:
     """Of all that must be the same; rows of data frames are compared as CSV, not as files."""
     import numpy as np
 
-    from cosmo.study import load
+    from cosmo.study import load_study
 
-    study = load(out)
+    study = load_study(out)
     found = {
         "metrics": hashlib.sha256(study.metrics.write_csv().encode()).hexdigest(),
         "curves": hashlib.sha256(study.curves.write_csv().encode()).hexdigest(),

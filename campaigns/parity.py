@@ -17,7 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from cosmo import load, method
-from cosmo.live.bed.parity import differences
+from cosmo.control import play
+from cosmo.live.parity import differences
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.registry import METHODS
 from cosmo.policy.trained import TRAINED
@@ -64,7 +65,8 @@ def main() -> None:
                 for number in range(chosen.episodes):
                     played = episode(world, chosen.seed, number)
                     make = partial(method, spec)
-                    found = differences(world, make, played, chosen.seed, number)
+                    [outcome] = play(world, make(), [played], chosen.seed, [number])
+                    found = differences(outcome, world, make, chosen.seed, number)
                     own += len(played.tasks)
                     differ += len(found.tasks)
                     updates += found.live[0]

@@ -6,7 +6,8 @@ import polars
 from drawn import OWN
 
 from cosmo.measure import interval
-from cosmo.study import Study, tables
+from cosmo.report.table import markdown
+from cosmo.study import Study
 from cosmo.study.statistics import summarise
 
 _SHOWN = (("success_rate", 3), ("update_cost_rate", 0), ("net_utility_per_task", 1))
@@ -44,7 +45,7 @@ def standings(metrics: polars.DataFrame) -> str:
         "update cost, units/s",
         "net utility",
     )
-    return tables.markdown(header, rows)
+    return markdown(header, rows)
 
 
 def trade_points(metrics: polars.DataFrame) -> polars.DataFrame:
@@ -78,7 +79,7 @@ def trade(metrics: polars.DataFrame) -> str:
         .sort(polars.col("line") != f"{OWN}, update_weight", maintain_order=True)
         .iter_rows(named=True)
     ]
-    return tables.markdown(("`district`", "success", "update cost, units/s", "net utility"), rows)
+    return markdown(("`district`", "success", "update cost, units/s", "net utility"), rows)
 
 
 def _success(metrics: polars.DataFrame, name: str) -> polars.DataFrame:
@@ -107,7 +108,7 @@ def compared_pairs(metrics: polars.DataFrame, rival: str) -> str:
             )
         )
     header = ("arrivals", "tasks/s", f"`{OWN}`", f"`{rival}`", "difference")
-    return tables.markdown(header, rows)
+    return markdown(header, rows)
 
 
 def page(
@@ -140,7 +141,7 @@ def parts(universal: Study, left_out: Study) -> str:
             cells.append(f"{success:.3f} at {cost:.0f}")
         rows.append((f"`{name}`", *cells))
     header = ("success at units/s", *(f"`{scenario}`" for scenario in scenarios))
-    return tables.markdown(header, rows)
+    return markdown(header, rows)
 
 
 def card(universal: Study, pair: Study) -> dict[str, str]:
@@ -166,4 +167,4 @@ def standings_by_load(metrics: polars.DataFrame) -> str:
         cells = (_cell(here, metric, digits) for metric, digits in _SHOWN)
         rows.append((f"`{scenario}`", process, f"{rate:g}", *cells))
     header = ("scenario", "arrivals", "tasks/s an EN", "success", "update cost, units/s")
-    return tables.markdown((*header, "net utility"), rows)
+    return markdown((*header, "net utility"), rows)

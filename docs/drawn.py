@@ -8,7 +8,7 @@ from typing import Any
 import polars
 
 from cosmo.files import whole_file
-from cosmo.study.style import looks
+from cosmo.report.style import looks
 
 OWN = "cosmo-next"
 

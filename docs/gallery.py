@@ -20,8 +20,8 @@ from typing import Any
 
 from PIL import Image
 
-from cosmo.study import LocalExecutor, conduct, load, plan_checked
-from cosmo.study.report import write_report
+from cosmo.report.write import write_report
+from cosmo.study import LocalExecutor, conduct, load_study, plan_checked
 
 IMAGES = Path(__file__).parent / "images"
 PLAN = {
@@ -60,7 +60,7 @@ def made_report(folder: Path) -> Path:
     progress = conduct(plan_checked(PLAN), folder, LocalExecutor())
     if progress.failed:
         sys.exit(f"gallery: {progress.failed}")
-    return write_report(load(folder), folder).page
+    return write_report(load_study(folder), folder).page
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cosmo.learn.next.config import load_next_config
-from cosmo.learn.next.crowd.kinds import some_kind
+from cosmo.learn.next.multi_node.kinds import some_kind
 from cosmo.scenario import Scenario, changed, dump, load
 
 FOLDER = Path(__file__).parent / "held-out"

@@ -1,4 +1,4 @@
-"""The measured parts of docs/next.md and docs/results/next.md (`cosmo study run next`)."""
+"""The measured parts of docs/next.md and docs/results/next.md (docs/plans/next.toml)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +8,10 @@ from paper_page import BOTH
 from paper_page import SHOWN as PAPERS_SHOWN
 
 from cosmo.control import METHODS
+from cosmo.report import tables
+from cosmo.report.table import markdown
 from cosmo.scenario import load as load_scenario
-from cosmo.study import Study, tables
+from cosmo.study import Study
 from cosmo.study.statistics import paired, summarise
 
 SHOWN = PAPERS_SHOWN[:4]  # all but the regret
@@ -29,13 +31,13 @@ ABROAD = {
 PARTS = {
     "paper": (
         ("cosmo-next/short", "`cosmo-next`, 16 rounds, one policy for all loads"),
-        ("cosmo-next/no-books", "without books (only statuses tell)"),
+        ("cosmo-next/no-books", "without a backlog estimate (statuses only)"),
         ("cosmo-next/no-foresight", "without foresight (`en.horizon=0.005`)"),
         ("self-tracking", "`self-tracking`, for comparison"),
     ),
     "shared-sn": (
         ("cosmo-next/shared-sn", "`cosmo-next`"),
-        ("cosmo-next/shared-sn/no-books", "without books (only statuses tell)"),
+        ("cosmo-next/shared-sn/no-books", "without a backlog estimate (statuses only)"),
         ("cosmo-next/shared-sn/no-evidence", "without evidence (`en.evidence=false`)"),
         ("cosmo-next/shared-sn/raw", "raw instead of semantic status (`sn.semantic=false`)"),
         ("self-tracking", "`self-tracking`, for comparison"),
@@ -93,7 +95,7 @@ def against_the_best(metrics: polars.DataFrame, papers: polars.DataFrame) -> str
         "arrivals", "tasks/s", "`cosmo-next`", "best rival", "difference", "`cosmo`",
         "net utility", "best rival's",
     )  # fmt: skip
-    return tables.markdown(header, rows)
+    return markdown(header, rows)
 
 
 def parts(summary: polars.DataFrame) -> str:
@@ -111,7 +113,7 @@ def parts(summary: polars.DataFrame) -> str:
             body.append((title, *cells, _cell(cost, 1), _cell(net, 1)))
         at_middle = (f"{what} at {middle:g}" for what in ("update cost", "net utility"))
         header = (f"`{scenario}`", *(f"{rate:g}" for rate in rates), *at_middle)
-        written.append(tables.markdown(header, body))
+        written.append(markdown(header, body))
     return "\n\n".join(written)
 
 
@@ -137,7 +139,7 @@ def _abroad(summary: polars.DataFrame, digits: int) -> str:
         own = summary.filter(method=name)
         cells = [_cell(own.filter(scenario=where, rate=rate), digits) for where, rate in columns]
         body.append((title, *cells))
-    return tables.markdown(("", *(f"`{where}` {rate:g}" for where, rate in columns)), body)
+    return markdown(("", *(f"`{where}` {rate:g}" for where, rate in columns)), body)
 
 
 def trade_points(metrics: polars.DataFrame) -> polars.DataFrame:
@@ -159,7 +161,7 @@ def trade(points: polars.DataFrame) -> str:
         own = own.sort("update_cost_rate")
         cells = [f"{success:.3f} at {cost:.1f}" for _, _, success, cost in own.iter_rows()]
         rows.append((f"`{name}`", "; ".join(cells)))
-    return tables.markdown(("", "success at update cost (units/s)"), rows)
+    return markdown(("", "success at update cost (units/s)"), rows)
 
 
 _ON_THEIR_OWN = ("paper", "shared-sn")  # long tables, on a page that has nothing else

@@ -7,8 +7,8 @@ import polars
 from paper_page import SHOWN
 
 from cosmo.control import method, simulate
+from cosmo.report.table import markdown
 from cosmo.scenario import load as load_scenario
-from cosmo.study import tables
 
 
 def differences(metrics: polars.DataFrame) -> polars.DataFrame:
@@ -54,9 +54,34 @@ def at_320(metrics: polars.DataFrame) -> str:
         " SN is 93 % busy if everything is offloaded, 95 % with packet headers: `all-offload`"
         f" (Poisson) falls from {success(96.0):.3f} to {success(rate):.3f} on the embedded engine"
         f" too when the link is slowed by as much (`--set backhaul.up_mbps={rate}`), and is"
-        f" {real:.3f} on ns-3. And the access channel's longest delays are longer than R6's (the"
-        " 95th percentile below, under Calibration)."
+        f" {real:.3f} on ns-3. And the access channel's longest delays are longer than the embedded"
+        " engine's (the 95th percentile below, under Calibration)."
     )
+
+
+def engines(
+    summary: polars.DataFrame, arrivals: str, metric: str = "success_rate", digits: int = 3
+) -> str:
+    """A metric on the embedded engine and on ns-3, by method and rate: `0.912 → 0.905`."""
+    here = summary.filter(arrivals=arrivals, metric=metric)
+    rates = sorted(here["rate"].unique())
+    rows = []
+    for name in here["method"].unique(maintain_order=True):
+        cells = []
+        for rate in rates:
+            point = here.filter(rate=rate, method=name)
+            pair = [point.filter(scenario=world)["mean"] for world in worlds_of(summary)]
+            both = " → ".join(f"{mean[0]:.{digits}f}" for mean in pair if len(mean))
+            cells.append(both or "–")
+        rows.append((f"`{name}`", *cells))
+    return markdown(("method", *(f"{rate:g}" for rate in rates)), rows)
+
+
+def worlds_of(summary: polars.DataFrame) -> tuple[str, str]:
+    """The names of the scenario on the two engines."""
+    names = summary["scenario"].unique().to_list()
+    [on_ns3] = [name for name in names if name.endswith("-ns3")]
+    return on_ns3.removesuffix("-ns3"), on_ns3
 
 
 def transfer(summary: polars.DataFrame) -> str:
@@ -66,13 +91,13 @@ def transfer(summary: polars.DataFrame) -> str:
     for process, rate in here.select("arrivals", "rate").unique().sort("arrivals", "rate").rows():
         cells = []
         for metric, _, digits in SHOWN[:3]:
-            for world in tables.worlds_of(summary):
+            for world in worlds_of(summary):
                 point = here.filter(arrivals=process, rate=rate, scenario=world, metric=metric)
                 row = point.row(0, named=True)
                 cells.append(f"{row['mean']:.{digits}f} ± {row['std']:.{digits}f}")
         rows.append((process, f"{rate:g}", *cells))
     names = [f"{title}, {engine}" for _, title, _ in SHOWN[:3] for engine in ("embedded", "ns-3")]
-    return tables.markdown(("arrivals", "tasks/s", *names), rows)
+    return markdown(("arrivals", "tasks/s", *names), rows)
 
 
 def many_nodes(summary: polars.DataFrame) -> str:
@@ -82,13 +107,13 @@ def many_nodes(summary: polars.DataFrame) -> str:
         both = summary.filter(polars.col("scenario").is_in([world, f"{world}-ns3"]))
         for metric, title, digits in SHOWN:
             if metric in ("success_rate", "update_cost_rate"):
-                shown = tables.engines(both, "poisson", metric, digits)
+                shown = engines(both, "poisson", metric, digits)
                 parts.append(f"`{world}`, {title.lower()}:\n\n{shown}")
     return "\n\n".join(parts)
 
 
 def calibration(told: dict[str, Any]) -> str:
-    """What `cosmo calibrate access` found."""
+    """What `calibrate.described` found."""
     rows = []
     for fit in told["rates"]:
         cells = []
@@ -96,6 +121,6 @@ def calibration(told: dict[str, Any]) -> str:
             real, ours = fit[name], fit[f"embedded_{name}"]
             cells += [f"{real:.2f}", f"{ours:.2f}", f"{ours / real - 1:+.1%}"]
         rows.append((f"{fit['rate']:g}", *cells, str(fit["lost"])))
-    header = ("tasks/s", "mean, ms", "R6", "error", "p95, ms", "R6", "error", "lost")
+    header = ("tasks/s", "mean, ms", "embedded", "error", "p95, ms", "embedded", "error", "lost")
     fields = ", ".join(f"`access.{name}` = {value}" for name, value in told["access"].items())
-    return f"{fields}\n\n{tables.markdown(header, rows)}"
+    return f"{fields}\n\n{markdown(header, rows)}"

@@ -2,26 +2,33 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
 import polars
+from welch import Sample, welch_p, welch_power
 
-from cosmo.measure.statistics import Sample, welch, welch_power
+from cosmo.measure import METRICS
+from cosmo.report import tables
+from cosmo.report.gains import (
+    average_gains_table,
+    claims_beside,
+    gains_at_loads,
+    gains_table,
+    net_utility_table,
+)
+from cosmo.report.table import markdown
 from cosmo.scenario import load as load_scenario
-from cosmo.study import Study, tables
-from cosmo.study.gains import average_gains_table, claims_beside, gains_table, net_utility_table
-from cosmo.study.reported import reported
-from cosmo.study.statistics import summarise, with_paper
+from cosmo.study import Study
+from cosmo.study.paper_results import reported
+from cosmo.study.statistics import rivals_of, summarise, with_paper
 
 BOTH = ("deterministic", "poisson")
-SHOWN = (
-    ("success_rate", "Success rate", 3),
-    ("decision_accuracy", "Decision accuracy", 3),
-    ("update_cost_rate", "Update cost (units/s)", 1),
-    ("net_utility_per_task", "Net utility per task", 1),
-    ("decision_regret", "Decision regret", 3),
+SIDE_BY_SIDE = ("success_rate", "decision_accuracy", "update_cost_rate", "net_utility_per_task")
+SHOWN = tuple(
+    (name, METRICS[name].label.capitalize(), METRICS[name].digits)
+    for name in (*SIDE_BY_SIDE, "decision_regret")
 )
 PAIR = ("cosmo", "cosmo-flat")
-SIDE_BY_SIDE = ("success_rate", "decision_accuracy", "update_cost_rate", "net_utility_per_task")
 
 
 def summary_of(study: Study) -> polars.DataFrame:
@@ -70,7 +77,7 @@ def reward_scale(ours: polars.DataFrame, other: polars.DataFrame) -> str:
             cells = (_cell(summary, metric, digits, **place) for summary in (other, ours))
             rows.append((process, f"{rate:g}", title.lower(), told, *cells))
     header = ("arrivals", "tasks/s", "metric", "paper", "s_r = V", "s_r = 10 V")
-    return tables.markdown(header, rows)
+    return markdown(header, rows)
 
 
 def gains(study: Study, focus: str = "cosmo") -> str:
@@ -85,7 +92,7 @@ def gains(study: Study, focus: str = "cosmo") -> str:
         )
     )
     net = net_utility_table(study.metrics, focus, claims)
-    return f"{relative}\n\nNet utility per task (R32), differences:\n\n{net}"
+    return f"{relative}\n\nNet utility per task, differences:\n\n{net}"
 
 
 def first_three(study: Study) -> str:
@@ -108,23 +115,46 @@ def first_three(study: Study) -> str:
 def reproduction(study: Study) -> dict[str, str]:
     """Every measured part of reproduction.md that is made of the paper's study."""
     summary = summary_of(study)
-    header = ["arrivals", "tasks/s", "method"]
-    ablation, detailed = (
-        tables.markdown(
-            [*header, *(title for title, _, _ in columns)],
-            tables.ablation_rows(summary, columns, BOTH),
-        )
-        for columns in (tables.ABLATION, tables.ABLATION_DETAILED)
-    )
+    results = tables.results_of(study, summary, summary["scenario"][0])
+    names = ("paper-against-ours", "t90", "ablation", "ablation-detailed")
+    shown = {name: tables.together(tables.tables_of(results, name)) for name in names}
     return {
         "made-from": made_from(study),
-        "paper-against-ours": tables.paper_against_ours(summary),
-        "ablation": f"{ablation}\n\n{detailed}",
+        "paper-against-ours": shown["paper-against-ours"],
+        "ablation": f"{shown['ablation']}\n\n{shown['ablation-detailed']}",
         "gains": gains(study),
         "first-three": first_three(study),
-        "t90": tables.stabilisation_table(study.curves),
+        "t90": shown["t90"],
         "all-loads": all_metrics(summary),
     }
+
+
+def headline(study: Study) -> str:
+    """The paper's headline numbers beside ours, Poisson arrivals: the table of the README."""
+    summary, claims = summary_of(study), claims_beside(summary_of(study))
+    rows = []
+    for title, metric, rates, digits in (
+        ("success rate", "success_rate", (120.0, 220.0, 320.0), 3),
+        ("decision accuracy", "decision_accuracy", (120.0, 220.0, 320.0), 3),
+        ("update cost in units/s", "update_cost_rate", (120.0, 320.0), 1),
+    ):
+        own = summary.filter(metric=metric, arrivals="poisson", method=PAIR[0])
+        pairs = [own.filter(rate=rate).select("paper", "mean").row(0) for rate in rates]
+        cells = (
+            " / ".join(f"{each:.{digits}f}" for each in side) for side in zip(*pairs, strict=True)
+        )
+        rows.append((f"{title} at {' / '.join(f'{rate:g}' for rate in rates)} tasks/s", *cells))
+    theirs = claims.average(PAIR[0], "success_rate", "poisson", "all")["mean"]
+    for title, opponents, paper in (
+        ("the paper's six baselines", claims.competitors, f"{theirs:+.1%}"),
+        ("all rules of this repository", rivals_of(study.metrics, PAIR[0]), "–"),
+    ):
+        found = gains_at_loads(study.metrics, PAIR[0], "success_rate", opponents)
+        mean = fmean(each.gain for each in found if each.arrivals == "poisson")
+        rows.append(
+            (f"success gain over the best of {title}, mean of all loads", paper, f"{mean:+.1%}")
+        )
+    return markdown(("`cosmo`, Poisson arrivals", "paper", "ours"), rows)
 
 
 def intervals(study: Study) -> dict[str, str]:
@@ -146,7 +176,7 @@ def intervals(study: Study) -> dict[str, str]:
         "tasks/s", "method", "SN decisions", "mean interval, ms", "success rate",
         "decision accuracy", "update cost (units/s)", "net utility per task",
     )  # fmt: skip
-    return {"made-from": made_from(study), "variants": tables.markdown(header, rows)}
+    return {"made-from": made_from(study), "variants": markdown(header, rows)}
 
 
 def _sample(row: dict[str, float], mean: str, std: str, runs: int) -> Sample:
@@ -170,23 +200,24 @@ def papers_tests(runs: int = 3) -> str:
         "metric", "arrivals", "tasks/s", *PAIR, "difference", "Welch's p",
         "power for this difference",
     )  # fmt: skip
-    return tables.markdown(header, rows)
+    return markdown(header, rows)
 
 
 def _tested(one: Sample, other: Sample) -> tuple[str, ...]:
     difference = one.mean - other.mean
     cells = (f"{each.mean:.3f} ± {each.std:.3f}" for each in (one, other))
-    test, power = welch(one, other), welch_power(difference, one, other)
-    return (*cells, f"{difference:+.3f}", f"{test.p:.2g}", f"{power:.2f}")
+    p, power = welch_p(one, other), welch_power(difference, one, other)
+    return (*cells, f"{difference:+.3f}", f"{p:.2g}", f"{power:.2f}")
 
 
 def our_tests(metrics: polars.DataFrame, pairs: Sequence[tuple[str, str]]) -> str:
     """Our pairs of variants: Welch's test, and the chance to find a difference of the paper's size.
 
-    The paper's size is that between `cosmo` and `cosmo-flat` at the same load, in success.
+    The paper's size is that between `cosmo` and `cosmo-flat` at the same load, in success. Holm's p
+    is Welch's, corrected for the number of tests in the table.
     """
     summary = summarise(metrics).filter(metric="success_rate")
-    rows = []
+    rows, chances = [], []
     for process in BOTH:
         for rate in (220.0, 320.0):
             paper = reported().filter(arrivals=process, rate=rate, metric="success_rate")
@@ -200,6 +231,7 @@ def our_tests(metrics: polars.DataFrame, pairs: Sequence[tuple[str, str]]) -> st
                     for each in found
                 )
                 power = welch_power(theirs[0] - theirs[1], one, other)
+                chances.append(welch_p(one, other))
                 rows.append(
                     (
                         process,
@@ -211,10 +243,20 @@ def our_tests(metrics: polars.DataFrame, pairs: Sequence[tuple[str, str]]) -> st
                     )
                 )
     header = (
-        "arrivals", "tasks/s", "pair", "first", "second", "difference", "Welch's p",
+        "arrivals", "tasks/s", "pair", "first", "second", "difference", "Welch's p", "Holm's p",
         "paper's difference", "power for it",
     )  # fmt: skip
-    return tables.markdown(header, rows)
+    corrected = zip(rows, holm(chances), strict=True)
+    return markdown(header, [(*row[:7], f"{p:.2g}", *row[7:]) for row, p in corrected])
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """The p values of a family of tests, corrected by Holm's step-down method; in their order."""
+    corrected, least = [1.0] * len(chances), 0.0
+    for done, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        least = max(least, min(1.0, (len(chances) - done) * chances[place]))
+        corrected[place] = least
+    return corrected
 
 
 def ablation(paper: Study, own: Study, bootstrapped: Study | None) -> dict[str, str]:
@@ -224,28 +266,34 @@ def ablation(paper: Study, own: Study, bootstrapped: Study | None) -> dict[str, 
     if bootstrapped is not None:
         metrics = polars.concat([metrics, bootstrapped.metrics], how="diagonal")
     summary = summarise(metrics)
-    net = ("net utility", "net_utility_per_task", 1)
-    columns = (*tables.ABLATION, *tables.ABLATION_DETAILED, net)
+    columns = (*tables.ABLATION, *tables.ABLATION_DETAILED)
     rows = [
         (
             process,
             f"{rate:g}",
             f"`{name}`",
             *(
-                _cell(summary, metric, digits, arrivals=process, rate=rate, method=name)
-                for _, metric, digits in columns
+                _cell(
+                    summary,
+                    metric,
+                    METRICS[metric].digits,
+                    arrivals=process,
+                    rate=rate,
+                    method=name,
+                )
+                for metric in (*columns, "net_utility_per_task")
             ),
         )
         for process in BOTH
         for rate in sorted(summary["rate"].unique())
         for name in summary["method"].unique(maintain_order=True)
     ]
-    header = ("arrivals", "tasks/s", "method", *(title for title, _, _ in columns))
+    header = ("arrivals", "tasks/s", "method", *map(tables.brief, columns), "net utility")
     pairs = [PAIR, *((name, f"{name}/no-auxiliary") for name in PAIR)]
     pairs += [("cosmo/no-auxiliary", "cosmo-flat/no-auxiliary")]
     pairs += [("cosmo", "cosmo-flat/boundary-only"), ("cosmo", "cosmo-flat/bootstrapped")]
     pairs += [("cosmo/no-auxiliary", "cosmo-flat/bootstrapped-no-auxiliary")]
     return parts | {
-        "variants": f"{made_from(own)}\n\n{tables.markdown(header, rows)}",
+        "variants": f"{made_from(own)}\n\n{markdown(header, rows)}",
         "variant-tests": our_tests(metrics, pairs),
     }

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from cosmo.control import method, simulate_runs
 from cosmo.node import Dispatcher, DispatchObservation, Method, Site
 from cosmo.node.state import IDLE, REQUESTS, STORAGE, WORK
+from cosmo.report.table import markdown
 from cosmo.scenario import load as load_scenario
-from cosmo.study import tables
-from cosmo.study.reported import reported, reported_gains
+from cosmo.study.paper_results import reported, reported_gains
 
 SEEDS, EPISODES = (100, 101, 102, 103), 2
 PUBLISHED = (
@@ -192,7 +192,7 @@ def thresholds_table(told: list[dict[str, Any]]) -> str:
         for each in told
     ]
     header = ("threshold", *(f"{process} {rate:g}" for process, rate in AOV_POINTS))
-    return tables.markdown(header, [("the paper", *(f"{goal:.0f}" for goal in goals)), *rows])
+    return markdown(header, [("the paper", *(f"{goal:.0f}" for goal in goals)), *rows])
 
 
 def most_at_220() -> float:
@@ -246,7 +246,7 @@ def table(told: list[dict[str, Any]]) -> str:
         "reading", *(f"{name} {rate:g}" for name, rate in PUBLISHED),
         *(f"best of both {rate:g}" for rate in BETWEEN),
     )  # fmt: skip
-    return tables.markdown(header, [("the paper", *goal_cells), *rows])
+    return markdown(header, [("the paper", *goal_cells), *rows])
 
 
 def measured_whole(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -291,7 +291,7 @@ def average_gains(told: list[dict[str, Any]], summary: polars.DataFrame) -> str:
             said = claims.average("cosmo", "success_rate", process, "all")["mean"]
             cells.append(f"{100 * float(np.mean(gains)):+.1f} % (paper {100 * said:+.1f} %)")
         rows.append((each["reading"], *cells))
-    return tables.markdown(("`local-until-full`", "deterministic", "Poisson"), rows)
+    return markdown(("`local-until-full`", "deterministic", "Poisson"), rows)
 
 
 def satisfied(told: list[dict[str, Any]]) -> list[str]:

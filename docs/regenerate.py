@@ -17,10 +17,10 @@ import re
 import shutil
 import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import calibrate
 import crowd_page
 import drawn
 import next_page
@@ -33,9 +33,9 @@ import thesis
 
 from cosmo.control import BASELINES, method, simulate_runs
 from cosmo.errors import InputError
-from cosmo.ns3.calibrate import calibrate
+from cosmo.report import figures
 from cosmo.scenario import load as load_scenario
-from cosmo.study import LocalExecutor, Study, conduct, figures, load, load_plan, tables
+from cosmo.study import LocalExecutor, Study, conduct, load_plan, load_study
 from cosmo.study.checks import CURVES_FILE, METRICS_FILE
 from cosmo.study.plan import Plan
 from cosmo.study.statistics import bounds, summarise, with_paper
@@ -54,17 +54,7 @@ STUDIES = {
             'training.settings=["sn.reward_scale=1.0"]',
         ],
     ),
-    "engines": load_plan("engines"),
-    "engines-many": load_plan("engines-many"),
-    "next": load_plan("next"),
-    "intervals": load_plan("intervals"),
-    "ablation": load_plan("ablation"),
-    "bootstrapped": load_plan("bootstrapped"),
-    "crowd": load_plan("crowd"),
-    "universal": load_plan("universal"),
-    "universal-pair": load_plan("universal-pair"),
-    "universal-parts": load_plan("universal-parts"),
-    "universal-city": load_plan("universal-city"),
+    **{plan.stem: load_plan(plan) for plan in sorted((DOCS / "plans").glob("*.toml"))},
     "held-out": load_plan(DOCS / "held-out" / "plan.toml"),
 }
 CALIBRATION, READINGS, THESIS = "calibration", "readings", "thesis"
@@ -120,22 +110,15 @@ def replay(names: list[str]) -> None:
 def known(name: str) -> Study | None:
     """A study in docs/data; None, and a word about it, if there is none or it is too old."""
     try:
-        return load(DATA / name)
+        return load_study(DATA / name)
     except InputError as error:
         print(f"{name}: {error}; what is made of it stays as it is")
         return None
 
 
 def measure_channel() -> None:
-    """Fit the embedded channel to ns-3, as `cosmo calibrate access` does."""
-    scenario = load_scenario()
-    found = calibrate(scenario, scenario.workload.rates_of_interest, seed=1000, episodes=2)
-    fields = ("rate_mbps", "overhead_ms", "contention_ms")
-    told = {
-        "access": {name: getattr(found, name) for name in fields},
-        "rates": [asdict(fit) for fit in found.fits],
-    }
-    _write_told(CALIBRATION, told)
+    """Fit the embedded channel to ns-3."""
+    _write_told(CALIBRATION, calibrate.described(load_scenario()))
 
 
 def _write_told(name: str, told: Any) -> None:
@@ -159,6 +142,10 @@ def pages(simulated: bool = True) -> Pages:
     }
     if paper is not None:
         found["reproduction.md"] |= paper_page.reproduction(paper)
+        found["../README.md"] = {"headline": paper_page.headline(paper)}
+        found["results/paper.md"] = {
+            name: found["reproduction.md"].pop(name) for name in ("all-loads", "first-three")
+        }
         found["reproduction.md"]["readings-gains"] = readings.average_gains(
             told["whole"], paper_page.summary_of(paper)
         )
@@ -180,7 +167,11 @@ def pages(simulated: bool = True) -> Pages:
         for part, name in (("held-out", "held-out"), ("city", "universal-city")):
             if (more := studies[name]) is not None:
                 found["many.md"][part] = crowd_page.standings(more.metrics)
-        found["many.md"]["thesis"] = thesis.table(_read_told(THESIS))
+        found["results/many.md"] = found.pop("many.md")
+        found["many.md"] = {
+            "standings": found["results/many.md"].pop("standings"),
+            "thesis": thesis.table(_read_told(THESIS)),
+        }
     if universal is not None and pair is not None:
         found[CARD] = crowd_page.card(universal, pair)
     if past is not None and paper is not None:
@@ -194,7 +185,9 @@ def pages(simulated: bool = True) -> Pages:
     engines = studies["engines"]
     if engines is not None:
         both_engines = summarise(engines.metrics)
-        shown = (f"#### {each}\n\n{tables.engines(both_engines, each)}" for each in paper_page.BOTH)
+        shown = (
+            f"#### {each}\n\n{ns3_page.engines(both_engines, each)}" for each in paper_page.BOTH
+        )
         found["ns3.md"] |= {
             "engines": "\n\n".join(shown),
             "transfer": ns3_page.transfer(both_engines),

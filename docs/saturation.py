@@ -1,6 +1,6 @@
 """How many of the SN's errors are in the linear part of its loss, and how large its values are.
 
-    cosmo study run intervals --out DIR
+    cosmo study run docs/plans/intervals.toml --out DIR
     python docs/saturation.py DIR
     python docs/regenerate.py --pages
 
@@ -22,8 +22,8 @@ from cosmo.learn.config import TrainingConfig
 from cosmo.learn.replay import SequenceReplay
 from cosmo.learn.stack import Layout
 from cosmo.policy.networks import sn_shapes, sn_step
-from cosmo.study import load
-from cosmo.study.tables import markdown
+from cosmo.report.table import markdown
+from cosmo.study import load_study
 
 _SAMPLES = 2000
 FOUND = Path(__file__).parent / "data" / "saturation.json"
@@ -63,7 +63,7 @@ def of_training(folder: Path) -> tuple[list[tuple[str, float]], Floats, Floats]:
 
 def main() -> None:
     """Every training of a study."""
-    study = load(Path(sys.argv[1]))
+    study = load_study(Path(sys.argv[1]))
     told = []
     for scenario, arrivals, rate, method in study.plan.points():
         loads, shares, values = of_training(study.checkpoint(method, rate, arrivals, scenario.name))

@@ -33,10 +33,10 @@ _ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
 _POLICY_HOMES = ("cosmo.node",)
 # What public names return, which users handle and never import.
 _RETURNED = {
-    "compare": ("cosmo.study.compare.Comparison", "cosmo.study.verdict.Verdict"),
+    "compare": ("cosmo.report.compare.Comparison", "cosmo.report.verdict.Verdict"),
     "simulate": ("cosmo.control.simulate.Simulation", "cosmo.measure.statistics.Interval"),
     "load_controller": ("cosmo.policy.controller.Controller",),
-    "tune": ("cosmo.study.tuned.Tuned",),
+    "tune": ("cosmo.study.tuning.Tuned",),
 }
 API_PAGES = tuple(
     f"api/{name}.md" for name in ("index", "policies", "running", "studies", "environments")

@@ -16,8 +16,8 @@ from drawn import picture
 
 from cosmo.control import method, simulate_runs
 from cosmo.measure.statistics import interval
+from cosmo.report.table import markdown
 from cosmo.scenario import load as load_scenario
-from cosmo.study import tables
 
 NODES, SHARES, SEEDS = (1, 2, 4, 8, 16), (0.0, 0.25, 0.5, 0.75), tuple(range(10))
 RATE = 190.0  # tasks/s for each EN and its SN, whoever sends them
@@ -87,7 +87,7 @@ def table(told: list[dict[str, Any]]) -> str:
         "ENs and SNs", "load of others", "success without updates", "with", "gained",
         "update cost, units/s", "tasks gained a unit",
     )  # fmt: skip
-    return tables.markdown(header, rows)
+    return markdown(header, rows)
 
 
 def figure(told: list[dict[str, Any]], path: Path) -> None:

@@ -1,8 +1,8 @@
 """Chooses the table and the horizon of `adaptive-prices` on training workloads alone.
 
-First, at each load, the two parameters of a price that does not adapt: all of a grid are played
-side by side, each in worlds of its own, on the same workloads. Then the horizon over which arrivals
-are smoothed, with the table that came out, on steady and on changing loads.
+First, at each load, the two parameters of a price that does not adapt: all of a grid are played on
+the same workloads. Then the horizon over which arrivals are smoothed, with the table that came
+out, on steady and on changing loads.
 
 python examples/fit_adaptive_prices.py [episodes]
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from cosmo import Method, load, play
 from cosmo.measure import episode_metrics
-from cosmo.policy.dispatchers import AdaptivePricesDispatcher
+from cosmo.policy.rules import adaptive
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
 
@@ -27,51 +27,23 @@ PRICES = (0.002, 0.004, 0.007, 0.01, 0.0125, 0.015, 0.0175, 0.02, 0.025, 0.03, 0
 HORIZONS_MS = (60.0, 125.0, 250.0, 500.0, 1000.0, 2000.0, 4000.0)
 
 
-class Pairs(AdaptivePricesDispatcher):
-    """Each world has two parameters of its own, whatever its load."""
+class Candidate(Method):
+    """A horizon and a table of its own."""
 
-    def __init__(self, site, pairs):
-        super().__init__(site, 1000.0)
-        self._pairs = np.array(pairs)
+    def __init__(self, horizon_ms, table):
+        self._horizon_ms, self._table = horizon_ms, np.array(table)
 
-    def decide(self, tasks):
-        """As ever, with each world's own numbers."""
-        self._own = self._pairs[tasks.world]
-        return super().decide(tasks)
-
-    def terms(self, load):
-        """Of each row's world."""
-        return self._own[:, 0], self._own[:, 1]
+    def dispatcher(self, site):
+        """At work."""
+        return adaptive.dispatcher(site, self._horizon_ms, self._table)
 
 
-class Horizons(AdaptivePricesDispatcher):
-    """Each world has a horizon of its own."""
-
-    def __init__(self, site, horizons_ms, table):
-        super().__init__(site, 1000.0, table)
-        self._each = np.array(horizons_ms)
-
-    def decide(self, tasks):
-        """As ever, with each world's own horizon."""
-        self.horizon_ms = self._each[tasks.world]
-        return super().decide(tasks)
-
-
-class Candidates(Method):
-    """One for each world of a batch, by a dispatcher that knows them all."""
-
-    def __init__(self, make):
-        self.dispatcher = make
-
-
-def scores(scenario: Scenario, make, candidates: int, episodes: int) -> np.ndarray:
+def scores(scenario: Scenario, candidates: list[Candidate], episodes: int) -> np.ndarray:
     """Mean success rate of each candidate; all of them play the same episodes."""
-    found = []
-    for number in range(episodes):
-        world = episode(scenario, FIRST_RUN + number, 0)
-        outcomes = play(scenario, Candidates(make), [world] * candidates)
-        found.append([episode_metrics(scenario, each, 0)["success_rate"] for each in outcomes])
-    return np.mean(found, axis=0)
+    worlds = [episode(scenario, FIRST_RUN + number, 0) for number in range(episodes)]
+    found = [play(scenario, each, worlds) for each in candidates]
+    rates = [[episode_metrics(scenario, each, 0)["success_rate"] for each in row] for row in found]
+    return np.mean(rates, axis=1)
 
 
 def at(process: str, rate: float) -> Scenario:
@@ -90,7 +62,9 @@ def best_at(rate: float, episodes: int) -> tuple[float, float, float]:
     total = np.zeros(len(grid))
     for process in PROCESSES:
         scenario = at(process, rate)
-        total += scores(scenario, lambda site: Pairs(site, grid), len(grid), episodes)
+        # A table of one row is the same at every load.
+        tried = [Candidate(1000.0, [[0.0, *pair]]) for pair in grid]
+        total += scores(scenario, tried, episodes)
     total /= len(PROCESSES)
     mean_cycles = 0.5 * sum(scenario.workload.cycles)
     share = rate / 1000.0 * mean_cycles / scenario.capacity_cycles_per_ms
@@ -117,9 +91,7 @@ def compare_horizons(table: np.ndarray, episodes: int) -> None:
     loads, total = list(product((*PROCESSES, "bursty", "steps"), RATES)), 0.0
     for process, rate in loads:
         scenario = at(process, rate)
-        total += scores(
-            scenario, lambda site: Horizons(site, HORIZONS_MS, table), len(HORIZONS_MS), episodes
-        )
+        total += scores(scenario, [Candidate(each, table) for each in HORIZONS_MS], episodes)
     for horizon_ms, score in zip(HORIZONS_MS, total / len(loads), strict=True):
         print(f"horizon {horizon_ms:g} ms: {score:.5f}")
 

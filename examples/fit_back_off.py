@@ -1,7 +1,7 @@
 """Chooses the pause of `back-off` on training workloads alone, where others load the SNs.
 
 On `shared-sn`, and where one weak EN reaches six SNs that others fill and leave in bursts. All
-pauses are played side by side, each in worlds of its own, on the same workloads.
+pauses play the same workloads.
 
 python examples/fit_back_off.py [episodes]
 """
@@ -10,9 +10,8 @@ import sys
 
 import numpy as np
 
-from cosmo import Method, load, play
+from cosmo import load, method, play
 from cosmo.measure import episode_metrics
-from cosmo.policy.dispatchers import BackOffDispatcher
 from cosmo.workload import episode
 
 FIRST_RUN = 100  # evaluation has the runs from 0 on, far fewer than that
@@ -27,25 +26,6 @@ WORLDS = {
 }
 
 
-class Pauses(BackOffDispatcher):
-    """Each world has a pause of its own."""
-
-    def observe(self, feedback):
-        """As ever, with the pause of each row's world; failures come one at a time."""
-        for row in range(len(feedback)):
-            one = feedback.rows(np.arange(len(feedback)) == row)
-            self.pause_ms = PAUSES_MS[int(one.world[0])]
-            super().observe(one)
-
-
-class Candidates(Method):
-    """A pause for each world."""
-
-    def dispatcher(self, site):
-        """All of them at work."""
-        return Pauses(site, PAUSES_MS[0])
-
-
 def main(episodes: int = 6) -> None:
     """Print the success rate of every pause, in each world and on average."""
     total = np.zeros(len(PAUSES_MS))
@@ -53,9 +33,10 @@ def main(episodes: int = 6) -> None:
         scenario, found = load(preset, settings), np.zeros(len(PAUSES_MS))
         for number in range(episodes):
             world = episode(scenario, FIRST_RUN + number, 0)
-            outcomes = play(scenario, Candidates(), [world] * len(PAUSES_MS))
-            rates = [episode_metrics(scenario, each, 0)["success_rate"] for each in outcomes]
-            found += np.array(rates) / episodes
+            for place, pause_ms in enumerate(PAUSES_MS):
+                [outcome] = play(scenario, method(f"back-off:pause_ms={pause_ms}"), [world])
+                rate = episode_metrics(scenario, outcome, 0)["success_rate"]
+                found[place] += rate / episodes
         print(f"{name}: {' '.join(f'{rate:.3f}' for rate in found)}", flush=True)
         total += found / len(WORLDS)
     for pause_ms, score in zip(PAUSES_MS, total, strict=True):

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.env_checker import check_env
 
@@ -13,6 +14,20 @@ from cosmo import InputError, load, method, simulate
 from cosmo.scenario import preset_names
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def _computes_with_one_thread(monkeypatch, made, scenario):
+    """Bits do not depend on the number of CPUs, and the user's setting is left as it was."""
+    used, predict = set(), DQN.predict
+
+    def watched(*given, **named):
+        used.add(torch.get_num_threads())
+        return predict(*given, **named)
+
+    monkeypatch.setattr(DQN, "predict", watched)
+    torch.set_num_threads(2)
+    simulate(scenario, made, seed=4)
+    assert (used, torch.get_num_threads()) == ({1}, 2)
 
 
 @pytest.mark.parametrize("scenario", preset_names())
@@ -30,7 +45,7 @@ def test_the_example_runs_on_a_small_budget(tmp_path):
     assert (tmp_path / "dqn.zip").exists()
 
 
-def test_a_saved_model_is_a_method(tmp_path):
+def test_a_saved_model_is_a_method(tmp_path, monkeypatch):
     env = cosmo.envs.DispatchEnv(settings=["episode.window_ms=3000"])
     model = DQN("MlpPolicy", env, seed=1, learning_starts=100)
     model.learn(300)
@@ -41,6 +56,7 @@ def test_a_saved_model_is_a_method(tmp_path):
     seen, _ = cosmo.envs.DispatchEnv(scenario, updater="never").reset(seed=4)
     action, _ = model.predict(seen, deterministic=True)
     assert result.outcomes[0].action[0] == action
+    _computes_with_one_thread(monkeypatch, made, scenario)
     with pytest.raises(InputError, match="no such algorithm"):
         method(f"sb3:{tmp_path / 'dqn.zip'},algorithm=Nothing")
     (tmp_path / "broken.zip").write_text("no")

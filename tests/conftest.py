@@ -34,26 +34,31 @@ def pytest_unconfigure(config):
         del os.environ[_CACHE]
 
 
-# Files that take longest, these first: nobody waits for the last of them alone at the end. Those
-# that start many processes at once are not the very first: machine code is then there for all.
+# On a machine that has never run them, one process compiles the engine for a minute (first file)
+# while the other has tests that do not need it (the next files): else both would compile it. Then
+# files that take longest, so that nobody waits for the last of them alone at the end.
 _FIRST = (
-    "test_docs.py",
     "test_batches.py",
-    "test_compiled_rules.py",
+    "test_updates.py",
+    "test_nodes.py",
+    "test_faults.py",
+    "test_machinery.py",
+    "test_docs.py",
     "test_cpus.py",
     "test_ray.py",
     "test_execution.py",
     "test_engine.py",
-    "test_report.py",
+    "test_compiled_rules.py",
     "test_next_training.py",
-    "test_processes.py",
-    "test_markup.py",
-    "test_damage.py",
+    "test_report.py",
+    "test_updaters.py",
+    "test_theory.py",
+    "test_session.py",
+    "test_finished.py",
     "test_fifteen_minutes.py",
     "test_study.py",
-    "test_session.py",
     "test_trainer.py",
-    "test_updaters.py",
+    "test_markup.py",
     "test_notebooks.py",
 )
 
@@ -66,13 +71,43 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True, scope="session")
-def one_process_for_a_study():
-    """Where nobody says how many: two tests run at a time already, and to start a second process
-    takes longer than what tests have for it to do.
+def studies_in_this_process():
+    """Units of a study are carried out in this process unless a test says how many processes it
+    wants: to start one, to import everything and to compile again takes much longer than the work.
+    What processes do is claimed in `study/test_execution.py`, and by commands that tests start.
     """
+    from cosmo.study import LocalExecutor  # not before JAX is told of its cache
+
+    in_processes = LocalExecutor.run
+
+    def run(self, units, folder, work):
+        return (in_processes if self.asked_for else _run_here)(self, units, folder, work)
+
+    def remember(self, workers=None):
+        self.asked_for = workers is not None
+        made(self, workers or 1)
+
+    made = LocalExecutor.__init__
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("cosmo.study.pool.cores", lambda: 1)
+        patched.setattr(LocalExecutor, "__init__", remember)
+        patched.setattr(LocalExecutor, "run", run)
         yield
+
+
+def _run_here(_executor, units, folder, work):
+    from cosmo.study.executor import Event, Failed, Finished, Started
+    from cosmo.study.pool import cause
+
+    for unit in units:
+        yield Started(unit)
+        shares = []
+        try:
+            work(unit, folder / unit.name, shares.append)
+        except BaseException as error:  # as in a worker
+            yield Failed(unit, cause(error))
+        else:
+            yield from (Event(unit, share) for share in shares)
+            yield Finished(unit)
 
 
 @pytest.fixture

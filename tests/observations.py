@@ -4,12 +4,15 @@ import numpy as np
 
 from cosmo import DispatchObservation
 from cosmo.node import RAW
+from cosmo.scenario import changed
 from cosmo.world import site_of
 
 
 def site(scenario, episodes=1, rate=None):
     """What nodes are told in a batch of `episodes` worlds of run 0."""
-    return site_of(scenario, [(0, episode) for episode in range(episodes)], rate)
+    if rate is not None:
+        scenario = changed(scenario, {"workload.rate": rate})
+    return site_of(scenario, [(0, episode) for episode in range(episodes)])
 
 
 def tasks(scenario, count=1, carries=RAW, **fields):

@@ -52,24 +52,36 @@ def reference_parameters(scenario: Scenario, episode: Episode, dims: int = 4) ->
         history_ms=scenario.observation.history_ms,
         undecided_after_ms=scenario.episode.undecided_after_ms,
         window_ms=episode.window_ms,
+        undeclared_cycles=None
+        if scenario.workload.demand.declared
+        else sum(scenario.workload.cycles) / 2,
+        speeds=[
+            (time, "en", node, factor) if node < en.count else (time, "sn", node - en.count, factor)
+            for time, node, factor in zip(
+                *(column.tolist() for column in _columns(episode.speeds)), strict=True
+            )
+        ],
     )
 
 
+def _columns(speeds):
+    return speeds.time_ms, speeds.node, speeds.factor
+
+
 def _nodes(nodes) -> list[Node]:
-    columns = map(nodes.each, ("slots", "cycles_per_ms", "storage_bytes", "queue_capacity"))
-    return [Node(*values) for values in zip(*columns, strict=True)]
+    return [Node(*values) for values in zip(*nodes.columns().values(), strict=True)]
 
 
 def reference_tasks(episode: Episode) -> tuple[list[Task], list[Background]]:
     tasks, other = episode.tasks, episode.background
-    own = zip(
+    own = (
         tasks.time_ms, tasks.en, tasks.ue, tasks.input_bytes, tasks.cycles, tasks.deadline_ms,
-        strict=True,
+        tasks.work_cycles,
     )  # fmt: skip
-    theirs = zip(other.time_ms, other.sn, other.input_bytes, other.cycles, strict=True)
+    theirs = other.time_ms, other.sn, other.input_bytes, other.cycles, other.work_cycles
     return (
-        [Task(float(t), int(e), int(u), float(b), float(c), float(d)) for t, e, u, b, c, d in own],
-        [Background(float(t), int(s), float(b), float(c)) for t, s, b, c in theirs],
+        [Task(*row) for row in zip(*(column.tolist() for column in own), strict=True)],
+        [Background(*row) for row in zip(*(column.tolist() for column in theirs), strict=True)],
     )
 
 

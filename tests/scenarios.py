@@ -64,6 +64,21 @@ def scenarios(draw: st.DrawFn, lossy: bool) -> Scenario:
         fields["backhaul.links"] = "[{hops = 4, hop_delay_ms = 2.5, up_mbps = 33.0, sn = 0}]"
         if fields["backhaul.reach"] != '"all"':
             fields["backhaul.links"] = "[{hops = 4, hop_delay_ms = 2.5, down_mbps = 7.0, en = 0}]"
+    if draw(st.booleans()):  # R36
+        fields["workload.weights"] = [1.0, *draw(st.permutations([0.0, 3.0]))][:ens]
+    if fields["workload.arrivals"] != "deterministic" and draw(st.booleans()):
+        fields["workload.wave"] = "{amplitude = 0.9, period_ms = 130.0}"
+    if draw(st.booleans()):  # R35
+        fields["workload.demand.spread"] = draw(st.sampled_from([0.0, 0.5, 2.0]))
+        fields["workload.demand.declared"] = draw(st.sampled_from(["true", "false"]))
+    for kind in ("en", "sn"):  # R37
+        if draw(st.booleans()):
+            fields[f"{kind}.speed"] = "{factors = [1.3, 0.3], dwell_ms = [60.0, 25.0]}"
+    if draw(st.booleans()):  # R39
+        fields["background.rates"] = [[0.0, 200.0 * (sn + 1)] for sn in range(sns)]
+        fields["background.dwell_ms"] = [[30.0 * (sn + 1), 50.0] for sn in range(sns)]
+        fields["background.cycles"] = [5e4, 4e5]
+        fields["background.together"] = draw(st.sampled_from([0.0, 0.7, 1.0]))
     if lossy:
         fields["status.loss_probability"] = draw(st.sampled_from([0.0, 0.3, 0.9]))
         fields["status.jitter_ms"] = draw(st.sampled_from([0.0, 4.0, 60.0]))

@@ -87,3 +87,11 @@ def test_a_scenario_is_read_back_as_it_was(name):
     scenario = changed(load(), {"name": name})
     assert scenario.name == name
     assert tomllib.loads(dump(scenario))["name"] == name
+
+
+def test_a_short_list_of_numbers_is_one_line_and_a_long_one_has_a_line_for_each():
+    rates = [float(rate) for rate in range(100, 130)]
+    text = dump(changed(load(), {"workload.rates_of_interest": rates}))
+    assert "\ninput_bytes = [20000.0, 50000.0]\n" in text
+    assert "\n    100.0,\n    101.0,\n" in text
+    assert tomllib.loads(text)["workload"]["rates_of_interest"] == rates

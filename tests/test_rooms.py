@@ -19,9 +19,9 @@ SOURCE = Path(cosmo.__file__).parent.parent
 
 # Each may import what is above it, and nothing below.
 ROOMS = (
-    "errors", "interrupts", "checksums", "arrays", "files", "seeds", "node", "policy", "toml",
-    "documents", "scenario", "tables", "workload", "world", "ns3", "engine", "measure", "control",
-    "live", "learn", "study", "envs", "cli", "__main__",
+    "errors", "interrupts", "checksums", "files", "arrays", "seeds", "node", "policy",
+    "documents", "scenario", "tables", "workload", "world", "ns3", "live", "engine", "measure",
+    "control", "learn", "study", "report", "envs", "cli", "__main__",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cosmo import InputError
 from cosmo.files import file_name, made_folder, only_run
+from slow import usual_signals
 
 
 @given(st.text())
@@ -72,3 +73,33 @@ def test_a_killed_run_holds_nothing(tmp_path):
     assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == -9
     with only_run(tmp_path):
         pass
+
+
+TERMINATED = """
+import time
+from pathlib import Path
+from cosmo import interrupts
+from cosmo.cli import main
+from cosmo.files import whole_file, whole_folder
+
+def at_work():
+    with interrupts.marked(), whole_folder(Path("folder")), whole_file(Path("out.json")) as file:
+        file.write_text("half")
+        print("at work", flush=True)
+        time.sleep(60)
+
+main._run_command = at_work
+main.main()
+"""
+
+
+def test_sigterm_leaves_no_temporary_files(tmp_path):
+    command = [sys.executable, "-c", TERMINATED]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with usual_signals(), subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
+        assert process.stdout.readline() == "at work\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, list(tmp_path.iterdir())) == (143, [])
+    assert said == "cosmo: terminated, nothing was left half-written\n"

@@ -14,7 +14,7 @@ from cosmo.learn.next.config import load_next_config
 from cosmo.policy.controller import FORMAT
 from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS
 from cosmo.policy.networks import encoder_shapes, shapes, sn_shapes
-from cosmo.policy.next.sn import NEWS
+from cosmo.policy.next.sn import CHANGE_SIZE
 from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.scenario import dump, load
 
@@ -101,7 +101,7 @@ def layers(method: str) -> dict[str, Any]:
     if method == "cosmo-next":
         parts = {
             "en": value_shapes(4, 3) | chance_shapes(5),
-            "sn": {"worth": (NEWS,), "doubt": (NEWS, NEWS)},
+            "sn": {"worth": (CHANGE_SIZE,), "doubt": (CHANGE_SIZE, CHANGE_SIZE)},
         }
     else:
         parts = {

@@ -17,6 +17,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "node": ("node",),
     "policy": ("policy",),
     "live": ("live",),
+    "study": ("study",),
+    "report": ("report",),
     "learn": (
         "learn/en_agent.py", "learn/sn_agent.py", "learn/coordinator.py", "learn/encoder.py",
         "learn/turn.py", "learn/next/fit.py", "learn/next/returns.py", "learn/next/worth.py",

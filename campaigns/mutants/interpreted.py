@@ -32,7 +32,7 @@ def _plain(function: Any) -> Any:
     return function
 
 
-def _called_from_python(function: Callable[..., Any]) -> Callable[..., Any]:
+def _called_from_python(function: Callable[..., Any]) -> Any:
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
         named = {name: _as_records(value) for name, value in named.items()}
@@ -40,7 +40,7 @@ def _called_from_python(function: Callable[..., Any]) -> Callable[..., Any]:
         with np.errstate(all="ignore"):
             return function(*map(_as_records, given), **named)
 
-    return called
+    return _plain(called)
 
 
 def _njit(cache: bool = False, **_: Any) -> Callable[..., Any]:

@@ -1,130 +1,163 @@
-"""Which tests enter which functions, and how long they take: measured once, file by file.
+"""Which tests enter which functions, and how long they take: measured when a mutant asks for it.
 
-All tests are played with the kernel as plain Python (`interpreted`), in which every function can be
-seen. Those that take too long that way are left to the compiled kernel; what they entered until
-then is known.
+Which test files may notice a mutant is first read off their text: those that import its module,
+then those of its room or that import a module that imports it; first those that also name its
+function. Such a file is played once, with the kernel as plain Python (`interpreted`), in which
+every function can be seen; only its tests that enter the mutated function then meet the mutant.
+Tests that take too long as plain Python need the compiled kernel.
 
-Kept in `.cache/mutants` of the repository; a test file that has changed is measured again.
+Measurements are kept in `.cache/mutants` of the repository; a test file that has changed, or that
+there was no time to play to its end, is measured again by the next campaign.
 """
 
+import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from changes import Mutant
+from changes import PACKAGE, Mutant
 from warm import Warm
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-# Tests that say something of a formula. Others start processes, browsers or whole commands.
-MEASURED = (
-    "world", "measure", "control", "node", "policy", "live", "learn", "golden", "properties",
-    "workload/test_effort.py", "workload/test_windows.py", "study/test_bounds.py",
-    "study/test_statistics.py", "cli/test_output.py",
-)  # fmt: skip
+# Tests that start processes, browsers or whole pages say little of a formula and take long.
 LEFT_OUT = (
-    "learn/test_session.py", "learn/test_cpus.py", "learn/test_trainer.py",
-    "control/test_paper_points.py",
+    "tests/e2e/", "tests/ns3/", "tests/learn/test_session.py", "tests/learn/test_cpus.py",
+    "tests/learn/test_trainer.py", "tests/control/test_paper_points.py",
+    "tests/study/test_execution.py", "tests/study/test_ray.py", "tests/report/test_screens.py",
+    "tests/cli/test_streams.py", "tests/cli/test_interrupts.py", "tests/live/test_daemons.py",
+    "tests/live/test_faults.py",
 )  # fmt: skip
-PLAIN_LIMIT_S = 5.0
-_SLOW = 6  # tests of a file that are; then the rest of it is left, too
-_FILE_LIMIT_S = 1200.0
-_STRANGER_S = 0.3  # by which a test of another room seems longer than it is
-_STARTS = "live/processes.py:Running.__init__"  # a daemon
+PLAIN_LIMIT_S = 3.0  # of one test, as plain Python
+_SLOW = 5  # tests of a file that take longer; then the rest of it is left, too
+_FILE_LIMIT_S = 25.0
+_LEAST_S = 5.0  # with less time, no file is measured
 
 
 class Knowledge:
-    """What has been measured."""
+    """What has been measured, for all threads of a campaign."""
 
-    def __init__(self, copy: Path, warm: Warm) -> None:
-        self._warm = warm
-        self._tests: dict[str, dict[str, Any]] = {}
-        self._words: dict[str, set[str]] = {}  # of each test file
-        for part in MEASURED:
-            path = copy / "tests" / part
-            for file in [path] if path.is_file() else sorted(path.rglob("test_*.py")):
-                name = str(file.relative_to(copy))
-                if not name.endswith(LEFT_OUT):
-                    self._learn(copy, name)
-                    self._words[name] = _words(file.read_text())
-        self._importers = _importers(copy / "src/cosmo")
+    def __init__(self) -> None:
+        self._files = {
+            name: path.read_text()
+            for path in sorted((ROOT / "tests").rglob("test_*.py"))
+            if not (name := str(path.relative_to(ROOT))).startswith(LEFT_OUT)
+        }
+        self._importers = _importers()
+        self._known: dict[str, dict[str, Any]] = {}
+        self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
-    def _learn(self, copy: Path, file: str) -> None:
-        digest = hashlib.sha256((copy / file).read_bytes()).hexdigest()
-        kept = ROOT / ".cache/mutants" / f"{file.replace('/', '-')}.json"
-        if kept.exists():
-            known = json.loads(kept.read_text())
-            if known["digest"] == digest:
-                self._tests[file] = known
-                return
-        print(f"measuring {file}", flush=True)
-        known = {"digest": digest, "tests": self._measured(copy, file)}
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(known))
-        self._tests[file] = known
+    def files_for(self, mutant: Mutant) -> list[str]:
+        """Test files that may notice a mutant, the most likely first."""
+        module = _module(mutant.file)
+        near = [_module(file) for file in self._importers[mutant.file]]
+        room = f"tests/{mutant.file.partition('/')[0]}/"
+        names = set(re.findall(r"[A-Za-z]\w{3,}", mutant.function or mutant.line))
+        placed = []
+        for file, text in self._files.items():
+            may = _imports(text, module), file.startswith(room), _imports_any(text, near)
+            if any(may):
+                merits = (may[0], bool(names & _words(text)), *may[1:])
+                placed.append((tuple(not merit for merit in merits), len(text), file))
+        return [file for *_, file in sorted(placed)]
 
-    def _measured(self, copy: Path, file: str) -> dict[str, Any]:
-        into = copy / "touched.json"
-        variables = {"COSMO_LIMIT_S": str(PLAIN_LIMIT_S), "COSMO_TOUCHED": str(into)}
+    def tests_of(
+        self, file: str, mutant: Mutant, copy: Path, warm: Warm, left_s: float
+    ) -> list[tuple[str, bool, float]]:
+        """(test, whether plain Python will do, its seconds) of a file's tests that enter the
+        mutant's function, the shortest first; a file is measured first, if there is time for it.
+
+        A constant outside of functions may be seen by every test that enters any function of its
+        file or of a file that imports it.
+        """
+        with self._locks[file]:
+            if file not in self._known:
+                kept = _kept(file)
+                if kept is None and left_s < _LEAST_S:
+                    return []
+                self._known[file] = kept or self._measured(file, copy, warm, left_s)
+        inside = {mutant.file} | (set() if mutant.function else self._importers[mutant.file])
+        whole = f"{mutant.file}:{mutant.function}"
+        found = [
+            (about["seconds"], test, about["passed"])
+            for test, about in self._known[file]["tests"].items()
+            if (
+                whole in about["functions"]
+                if mutant.function
+                else any(each.partition(":")[0] in inside for each in about["functions"])
+            )
+        ]
+        return [(test, passed, seconds) for seconds, test, passed in sorted(found)]
+
+    def _measured(self, file: str, copy: Path, warm: Warm, left_s: float) -> dict[str, Any]:
+        into, limit_s = copy / "touched.json", min(left_s, _FILE_LIMIT_S)
+        into.unlink(missing_ok=True)
+        variables = {
+            "COSMO_LIMIT_S": str(PLAIN_LIMIT_S),
+            "COSMO_SESSION_S": str(limit_s),
+            "COSMO_TOUCHED": str(into),
+        }
         plugins = [
             option for name in ("interpreted", "limited", "touched") for option in ("-p", name)
         ]
-        _, printed = self._warm.pytest(
-            [*plugins, f"--maxfail={_SLOW}", file], variables, _FILE_LIMIT_S
-        )
+        warm.pytest([*plugins, f"--maxfail={_SLOW}", file], variables, 2.0 * limit_s)
         found: dict[str, Any] = json.loads(into.read_text()) if into.exists() else {}
-        into.unlink(missing_ok=True)
-        if not found:
-            raise SystemExit(f"{file} has no tests:\n{printed}")
+        complete = all("functions" in about for about in found.values()) and bool(found)
         entered = sorted({name for about in found.values() for name in about.get("functions", ())})
         for about in found.values():
             if "functions" not in about:  # it did not come to its turn: the others speak for it
                 about |= {"passed": False, "functions": entered}
-        return found
-
-    def tests_for(self, mutant: Mutant) -> Iterator[tuple[str, str, float]]:
-        """(test, "plain" or "compiled", seconds) of all that enter the mutant's function.
-
-        A constant outside of functions is looked for by all that enter any function of its file,
-        or of a file that imports it, and by tests in files that name it. What daemons enter is not
-        seen, so that every test that starts one is taken to enter all of `live`. The shortest come
-        first, above all those of the room.
-        """
-        room = f"tests/{mutant.file.partition('/')[0]}/"
-        files = {mutant.file} | (set() if mutant.function else self._importers[mutant.file])
-        starts = _STARTS if mutant.file.startswith("live/") else None
-        names = set() if mutant.function else _words(mutant.line.partition("=")[0])
-        found = sorted(
-            (about["seconds"] + _STRANGER_S * (not test.startswith(room)), test, about)
-            for file, known in self._tests.items()
-            for test, about in known["tests"].items()
-            if _enters(about["functions"], files, mutant)
-            or starts in about["functions"]
-            or names & self._words[file]
-        )
-        for _, test, about in found:
-            yield test, "plain" if about["passed"] else "compiled", about["seconds"]
+        known = {"digest": _digest(file), "complete": complete, "tests": found}
+        _place(file).parent.mkdir(parents=True, exist_ok=True)
+        _place(file).write_text(json.dumps(known))
+        return known
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w{3,}", text))
+def _place(file: str) -> Path:
+    return ROOT / ".cache/mutants" / f"{file.replace('/', '-')}.json"
 
 
-def _enters(entered: Sequence[str], files: set[str], mutant: Mutant) -> bool:
-    if mutant.function:
-        return f"{mutant.file}:{mutant.function}" in entered
-    return any(each.partition(":")[0] in files for each in entered)
+def _digest(file: str) -> str:
+    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
 
 
-def _importers(package: Path) -> Mapping[str, set[str]]:
-    """{file: files that import it}, as far as they name it."""
-    texts = {str(path.relative_to(package)): path.read_text() for path in package.rglob("*.py")}
-    found: dict[str, set[str]] = {}
-    for file in texts:
-        room, _, name = f"cosmo/{file}".removesuffix(".py").replace("/", ".").rpartition(".")
-        ways = (f"from {room}.{name} import", f"from {room} import {name}\n")
-        found[file] = {each for each, text in texts.items() if any(way in text for way in ways)}
-    return found
+def _kept(file: str) -> dict[str, Any] | None:
+    """What an earlier campaign has measured, if that still holds."""
+    if not _place(file).exists():
+        return None
+    known: dict[str, Any] = json.loads(_place(file).read_text())
+    return known if known.get("complete") and known["digest"] == _digest(file) else None
+
+
+@functools.cache
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[A-Za-z]\w{3,}", text))
+
+
+def _module(file: str) -> str:
+    return f"cosmo/{file}".removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _imports(text: str, module: str) -> bool:
+    package, _, name = module.rpartition(".")
+    return module in text or bool(
+        re.search(rf"from {re.escape(package)} import [^\n]*\b{name}\b", text)
+    )
+
+
+def _imports_any(text: str, modules: Sequence[str]) -> bool:
+    return any(_imports(text, each) for each in modules)
+
+
+def _importers() -> Mapping[str, set[str]]:
+    """{file: files of the package that import it}."""
+    texts = {str(path.relative_to(PACKAGE)): path.read_text() for path in PACKAGE.rglob("*.py")}
+    return {
+        file: {each for each, text in texts.items() if _imports(text, _module(file))}
+        for file in texts
+    }

@@ -1,13 +1,17 @@
-"""A pytest plugin: a test that computes for longer than COSMO_LIMIT_S has failed."""
+"""A pytest plugin: a test that computes for longer than COSMO_LIMIT_S has failed, and no further
+test is started COSMO_SESSION_S after the start.
+"""
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 import pytest
 
 _LIMIT_S = float(os.environ["COSMO_LIMIT_S"])
+_END_S = time.monotonic() + float(os.environ["COSMO_SESSION_S"])
 
 
 class _TooLongError(BaseException):
@@ -30,3 +34,10 @@ def pytest_runtest_call() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """The session ends as if there were no more tests: what it has found so far is kept."""
+    if time.monotonic() > _END_S:
+        item.session.shouldstop = "out of time"

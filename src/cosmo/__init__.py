@@ -25,17 +25,24 @@ _HOMES = {
     "Updater": "cosmo.node",
     "Worlds": "cosmo.world",
     "check_method": "cosmo.control.conformance",
-    "compare": "cosmo.study.compare",
+    "compare": "cosmo.report.compare",
+    "episode": "cosmo.workload",
+    "episode_metrics": "cosmo.measure",
     "evaluate": "cosmo.control.evaluate",
+    "from_callable": "cosmo.policy.outside",
     "load": "cosmo.scenario",
     "load_controller": "cosmo.policy.controller",
+    "load_study": "cosmo.study",
     "method": "cosmo.control.registry",
     "play": "cosmo.control.play",
     "preset_names": "cosmo.scenario",
     "simulate": "cosmo.control.simulate",
+    "site_of": "cosmo.world",
     "study": "",
+    "task_table": "cosmo.measure",
     "train": "cosmo.learn.training",
     "tune": "cosmo.study.tuning",
+    "write_trace": "cosmo.workload",
 }
 
 __all__ = [
@@ -53,16 +60,23 @@ __all__ = [
     "Worlds",
     "check_method",
     "compare",
+    "episode",
+    "episode_metrics",
     "evaluate",
+    "from_callable",
     "load",
     "load_controller",
+    "load_study",
     "method",
     "play",
     "preset_names",
     "simulate",
+    "site_of",
     "study",
+    "task_table",
     "train",
     "tune",
+    "write_trace",
 ]
 
 if TYPE_CHECKING:
@@ -74,6 +88,7 @@ if TYPE_CHECKING:
     from cosmo.control.simulate import simulate
     from cosmo.errors import InputError
     from cosmo.learn.training import train
+    from cosmo.measure import episode_metrics, task_table
     from cosmo.node import (
         Dispatcher,
         DispatchObservation,
@@ -85,10 +100,13 @@ if TYPE_CHECKING:
         Updater,
     )
     from cosmo.policy.controller import load_controller
+    from cosmo.policy.outside import from_callable
+    from cosmo.report.compare import compare
     from cosmo.scenario import Scenario, load, preset_names
-    from cosmo.study.compare import compare
+    from cosmo.study import load_study
     from cosmo.study.tuning import tune
-    from cosmo.world import Worlds
+    from cosmo.workload import episode, write_trace
+    from cosmo.world import Worlds, site_of
 
 
 def __getattr__(name: str) -> Any:

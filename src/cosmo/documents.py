@@ -1,6 +1,7 @@
 """Validated documents in TOML: presets, files that extend one another, single fields by name."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,11 +9,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import tomli_w
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cosmo import toml
 from cosmo.errors import InputError, did_you_mean
+from cosmo.files import MOST_DOCUMENT, read_bytes
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -92,7 +94,7 @@ class Documents(Generic[Model]):
                     f"{did_you_mean(name, presets)}"
                 )
             try:
-                text, where = path.read_text(encoding="utf-8"), str(path.resolve())
+                text, where = read_bytes(path, MOST_DOCUMENT).decode(), str(path.resolve())
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
                 raise InputError(
@@ -125,14 +127,14 @@ class Documents(Generic[Model]):
     def _parsed(self, setting: str) -> tuple[str, Any]:
         field, equals, text = setting.partition("=")
         if not equals or not all(field.strip().split(".")):
-            raise InputError(f"--set {setting}: must look like {self.example}")
+            raise InputError(f"setting {setting!r}: must look like {self.example}")
         try:
             value: Any = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             value = text.strip()  # a bare word, as in workload.arrivals=poisson
         except (ValueError, RecursionError):
             raise InputError(
-                f"--set {field.strip()} = {_short(text)}: a number too long, or nested too deeply"
+                f"setting {field.strip()} = {_short(text)}: a number too long, or nested too deeply"
             ) from None
         return field.strip(), value
 
@@ -163,8 +165,16 @@ class Documents(Generic[Model]):
 
 
 def dump(document: BaseModel) -> str:
-    """The document as a complete TOML file."""
-    return toml.text(document.model_dump())
+    """The document as the text of a complete TOML file; fields that are None are left out."""
+    return _NUMBERS.sub(_in_a_line, tomli_w.dumps(document.model_dump(exclude_none=True)))
+
+
+_NUMBERS = re.compile(r"\[\n((?: +[-+.\w]+,\n)+) *\]")  # a list of numbers, each on its own line
+
+
+def _in_a_line(found: re.Match[str]) -> str:
+    line = f"[{', '.join(item.strip(' ,') for item in found[1].splitlines())}]"
+    return line if len(line) <= 80 else found[0]
 
 
 def _set(data: dict[str, Any], field: str, value: Any) -> None:

@@ -1,19 +1,68 @@
-"""Files that are either whole or not there: written under another name, then renamed."""
+"""Files that are either whole or not there: written under another name, then renamed.
 
+What is read is a regular file of a size that its kind may have: a device, a pipe or a folder under
+a file's name is refused, and so is a file that nobody could have meant.
+"""
+
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cosmo import checksums
 from cosmo.errors import InputError
+
+_MB = 10**6
+# What is read at most, in bytes.
+MOST_DOCUMENT = 16 * _MB  # TOML of people: scenarios, plans, daemons
+MOST_RECORD = 256 * _MB  # JSON: of trainings and studies, recorded episodes
+MOST_CSV = 512 * _MB  # traces and decision logs
+MOST_TABLE = 2000 * _MB  # Parquet, and traces of others that are imported
+MOST_ARRAYS = 16_000 * _MB  # checkpoints, with the memories of many runs
+MOST_KEY = _MB  # certificates and keys
+
+
+def opened(path: Path, most_bytes: int) -> BinaryIO:
+    """A regular file, opened to be read; the caller closes it.
+
+    Raises OSError, whose `strerror` says why in a few words, if there is none, if it is not a
+    regular file (it is not waited for, as one would for a pipe), or if it is too large.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        found = os.fstat(handle)
+        if stat.S_ISDIR(found.st_mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        if found.st_size > most_bytes:
+            raise _too_large(path, most_bytes)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_bytes(path: Path, most_bytes: int) -> bytes:
+    """The content of a regular file; OSError as `opened` raises it."""
+    with opened(path, most_bytes) as file:
+        content = file.read(most_bytes + 1)  # some files of the system say that they are empty
+    if len(content) > most_bytes:
+        raise _too_large(path, most_bytes)
+    return content
+
+
+def _too_large(path: Path, most_bytes: int) -> OSError:
+    return OSError(errno.EFBIG, f"larger than {most_bytes // _MB} MB", str(path))
 
 
 @contextmanager
@@ -75,9 +124,7 @@ def made_folder(folder: Path, clean: bool = True) -> bool:
         for path in left if clean else ():
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(
-            f"--out = '{folder}': cannot be made a folder ({error.strerror})"
-        ) from None
+        raise InputError(f"out = '{folder}': cannot be made a folder ({error.strerror})") from None
     return len(left) == len(inside)
 
 
@@ -109,8 +156,7 @@ def _lock(folder: Path, handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
-            f"--out = '{folder}': another run is at work in it; wait for it, or choose another"
-            " folder"
+            f"out = '{folder}': another run is at work in it; wait for it, or choose another folder"
         ) from None
     except OSError:
         pass
@@ -126,9 +172,11 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 def read_record(path: Path, absent: str, writer: str, version: int) -> dict[str, Any]:
     """A JSON file of ours: `writer` wrote it, in format `version`, or it is refused."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
+        told = json.loads(read_bytes(path, MOST_RECORD).decode())
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"'{path.parent}': {absent} (no {path.name})") from None
+    except OSError as error:
+        raise InputError(f"'{path}': cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
         raise InputError(f"'{path}': is not JSON; the file is damaged") from None
     if not isinstance(told, dict) or "format" not in told:

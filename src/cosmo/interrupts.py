@@ -5,32 +5,49 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 class Interrupted(KeyboardInterrupt):
     """The user's Ctrl-C: the signal came."""
 
 
+class Terminated(Interrupted):
+    """SIGTERM, as from a service manager or a batch system: it ends a command in the same way."""
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise Interrupted
 
 
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+# By signal: what Python does if nobody has said otherwise, and what is done instead.
+_OURS: dict[int, tuple[Any, Any]] = {
+    signal.SIGINT: (signal.default_int_handler, _interrupt),
+    signal.SIGTERM: (signal.SIG_DFL, _terminate),
+}
+
+
 @contextmanager
 def marked() -> Iterator[None]:
-    """Within the block the signal raises `Interrupted`, if it raised KeyboardInterrupt before.
+    """Within the block Ctrl-C raises `Interrupted`, and SIGTERM `Terminated`.
 
-    An interrupt that is ignored, as under nohup, stays so; threads beside the main one get none.
+    Only where they have their usual effect: an interrupt that is ignored, as under nohup, stays so.
+    Threads beside the main one get none.
     """
-    before = signal.getsignal(signal.SIGINT)
-    main = threading.current_thread() is threading.main_thread()
-    if before is not signal.default_int_handler or not main:
-        yield
-        return
-    signal.signal(signal.SIGINT, _interrupt)
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number, (usual, ours) in _OURS.items():
+            if signal.getsignal(number) is usual:
+                before[number] = signal.signal(number, ours)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def of_user(error: BaseException) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars
 
 from cosmo.errors import InputError
-from cosmo.files import whole_file
+from cosmo.files import MOST_CSV, MOST_TABLE, opened, read_bytes, whole_file
 
 
 def table_format(path: Path) -> str:
@@ -22,11 +22,11 @@ def table_format(path: Path) -> str:
 def read_parquet(path: Path, wrong: str) -> polars.DataFrame:
     """A Parquet file as a table; if it is none, InputError in one line that begins with `wrong`.
 
-    Raises OSError if there is no such file.
+    Raises OSError if there is no such regular file, or if it is too large.
     """
     try:
-        with path.open("rb") as opened, _without_panics():
-            return polars.read_parquet(opened)
+        with opened(path, MOST_TABLE) as file, _without_panics():
+            return polars.read_parquet(file)
     except OSError:
         raise
     except BaseException as error:  # at a flipped bit Polars may panic, which is no Exception
@@ -34,6 +34,14 @@ def read_parquet(path: Path, wrong: str) -> polars.DataFrame:
             raise
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise InputError(f"{wrong} ({reason[:200]})") from None
+
+
+def csv_text(path: Path) -> io.StringIO:
+    """A CSV file in UTF-8 as `csv.reader` takes it.
+
+    Raises OSError as `read_parquet` does, UnicodeDecodeError if it is no text.
+    """
+    return io.StringIO(read_bytes(path, MOST_CSV).decode("utf-8-sig"), newline="")
 
 
 @contextmanager

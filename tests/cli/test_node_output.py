@@ -11,10 +11,8 @@ from golden_text import as_before, eighty_columns
 from small import SHORT
 
 from cosmo import load, simulate
-from cosmo.cli import calibrate as commands
 from cosmo.live.top import parsed
-from cosmo.ns3 import calibrate, library
-from live.beds import row
+from cosmo.ns3 import library
 
 
 @pytest.fixture(autouse=True)
@@ -28,36 +26,14 @@ def _without_compiling(text):
     return text.replace("compiling the engine, once on this machine …\n", "")
 
 
-def test_live_run(cosmo, monkeypatch):
-    """Episodes that nobody has measured, of methods with long names, one without a verdict."""
-    own = "a-policy-of-mine.py:WithAVeryLongName"
-    Path("a-policy-of-mine.py").write_text(
-        "from cosmo.policy.fixed import AllLocal\nclass WithAVeryLongName(AllLocal): 'Local.'\n"
-    )
-    rows = [
-        *(row(own, 0.9 - place / 100, episode=place, scale=5.0) for place in range(3)),
-        row("self-tracking", 0.5, valid=False, timer_p99_ms=123.45, scale=5.0),
-    ]
-    monkeypatch.setattr("cosmo.live.bed.conduct.conducted", lambda *given: rows)
-    code, out, err = cosmo("live", "run", "-m", own, "-m", "self-tracking", "--rate", 220)
-    assert code == 0, err
-    as_before("live-run", out + _without_compiling(err))
-    paces = [row("self-tracking", 0.9, scale=scale, rate=rate)
-             for rate in (120.0, 320.0) for scale in (1.0, 2.0)]  # fmt: skip
-    monkeypatch.setattr("cosmo.live.bed.conduct.conducted", lambda *given: paces)
-    several = ("--set", "scales=[1.0, 2.0]", "--set", "rates=[120.0, 320.0]")
-    code, out, _ = cosmo("live", "run", "-m", "self-tracking", *several)
-    assert code == 0
-    as_before("live-run-paces", out)
-
-
 _NODE = """cosmo_method_info{{node="{name}",method="{method}"}} 1
 cosmo_tasks_total{{node="{name}",fate="DONE"}} {done}
 cosmo_tasks_total{{node="{name}",fate="LATE"}} 7
 cosmo_tasks_in_node{{node="{name}"}} 12
 cosmo_sn_silent{{node="{name}",sn="0"}} 1
-cosmo_guard_ms{{node="{name}"}} 3.25
-cosmo_timer_late_ms{{node="{name}",quantile="0.99"}} {late}
+cosmo_guard_seconds{{node="{name}"}} 0.00325
+cosmo_timer_late_seconds_bucket{{node="{name}",le="0.000125"}} {late}
+cosmo_timer_late_seconds_bucket{{node="{name}",le="+Inf"}} {late}
 """
 
 
@@ -73,7 +49,7 @@ def test_live_top(cosmo, monkeypatch):
             return []
         looks[address] += 1
         name, method = named[address]
-        late = 0.125 if name == "en0" else "NaN"  # no timer has run yet
+        late = 100 * looks[address] if name == "en0" else 0  # the other's timers have not run yet
         told = _NODE.format(name=name, method=method, late=late, done=12_345 * looks[address])
         return parsed(told)
 
@@ -107,7 +83,6 @@ def test_files_that_are_written(cosmo, name, arguments):
         ("serve-field", ["serve", "sn", "--set", "method.us=never"]),
         ("serve-method", ["serve", "en", "--set", "method.use=self-traking"]),
         ("live-config-method", ["live", "config", "-m", "priced-boks"]),
-        ("live-run-nothing", ["live", "run"]),
         ("ns3-nothing", ["ns3", "check"]),
     ],
 )
@@ -125,19 +100,6 @@ def test_what_is_wrong_is_one_line(cosmo, monkeypatch, tmp_path, name, arguments
     as_before(name, textwrap.fill(err, 80))  # as terminals break it
 
 
-def test_calibration(cosmo, monkeypatch):
-    fits = [
-        calibrate.Fit(rate, 12_345, 123, 1234.5 / rate, 5432.1 / rate, 1200 / rate, 5600.0 / rate)
-        for rate in (20.0, 120.0, 320.0)
-    ]
-    found = calibrate.Calibration(0.731, 0.0418, 51.7, fits)
-    monkeypatch.setattr(calibrate, "calibrate", lambda *given: found)
-    monkeypatch.setattr(commands, "prepare_engine", lambda scenario: None)
-    code, out, err = cosmo("calibrate", "access", "--out", "fitted.toml")
-    assert code == 0, err
-    as_before("calibrate", out + err)
-
-
 def test_ns3_check(cosmo, monkeypatch):
     played = simulate(load("paper", SHORT), "never")
     monkeypatch.setattr(library, "ns3_folder", lambda: Path("/opt/ns3"))
@@ -150,8 +112,8 @@ def test_ns3_check(cosmo, monkeypatch):
 def test_page_of_episodes_and_report_say_what_to_open(cosmo, monkeypatch):
     written = SimpleNamespace(figures=[Path("a.png")] * 12, tables=[Path("a.md")] * 9,
                               page=Path("mine/report/report.html"))  # fmt: skip
-    monkeypatch.setattr("cosmo.study.load", lambda folder: None)
-    monkeypatch.setattr("cosmo.study.report.write_report", lambda *given: written)
+    monkeypatch.setattr("cosmo.study.load_study", lambda folder: None)
+    monkeypatch.setattr("cosmo.report.write.write_report", lambda *given: written)
     code, out, err = cosmo("report", "mine")
     assert (code, out) == (0, "")
     as_before("report", _without_compiling(err))

@@ -19,7 +19,7 @@ from cosmo.cli.documents import comparison_document
 from cosmo.measure import METRICS, Interval
 from cosmo.study.statistics import Difference
 from cosmo.study.store import NO_CURVES, Study
-from cosmo.study.tuned import Tuned
+from cosmo.study.tuning import Tuned
 
 
 @pytest.fixture(autouse=True)
@@ -116,11 +116,14 @@ def test_what_tuning_found(cosmo, tmp_path, monkeypatch):
          "failed": None if place < 12 else "it broke"}
         for place in range(13)
     ]  # fmt: skip
+    search = SimpleNamespace(
+        method=name, over=over, metric="success_rate", seeds=(0, 1, 2), episodes=5,
+        scenario=SimpleNamespace(name="paper"), document=lambda: {"over": over},
+    )  # fmt: skip
     found = Tuned(
-        method=f"{name}:keep=3,threshold_ms=11.0", parameters={"keep": "3", "threshold_ms": "11.0"},
-        default=name, metric="success_rate", trials=polars.DataFrame(rows), best_mean=0.62,
-        default_mean=0.5, difference=Difference(0.12, 0.1, 0.14),
-        document={"over": over, "scenario": {"name": "paper"}}, checked_on=15,
+        search=search, method=f"{name}:keep=3,threshold_ms=11.0",
+        parameters={"keep": "3", "threshold_ms": "11.0"}, trials=polars.DataFrame(rows),
+        best_mean=0.62, default_mean=0.5, difference=Difference(0.12, 0.1, 0.14),
     )  # fmt: skip
     monkeypatch.setattr("cosmo.study.tuning.tuned_in", lambda *arguments: found)
     monkeypatch.chdir(tmp_path)

@@ -28,6 +28,7 @@ def test_train_then_evaluate(cosmo, trained):
     assert (code, err) == (0, "")
     document = json.loads(out)
     assert (document["method"], document["episodes"]) == ("cosmo-flat", 2)
+    assert document["device"] == "cpu"
     assert [run["seed"] for run in document["runs"]] == [3, 5]
     [overall] = document["overall"]  # a list, whatever the number of loads
     assert (overall["load"], overall["runs"]) == ("poisson, 220 tasks/s", 2)
@@ -47,6 +48,7 @@ def test_train_then_evaluate(cosmo, trained):
     code, out, _ = cosmo("evaluate", trained, "--episodes", "1", "--rate", "90")
     assert code == 0
     assert "90 tasks/s" in out
+    assert "trained on CPU" in out
     code, out, _ = cosmo("evaluate", trained, "--episodes", "1", "--scenario", "shared-sn")
     assert code == 0
     assert "shared-sn" in out
@@ -58,7 +60,8 @@ def test_train_then_evaluate(cosmo, trained):
 
     code, _, err = cosmo("train", *LOAD, *SHORT, "--out", trained)
     assert code == 2
-    assert "add --resume" in err
+    assert "resume it, or choose another folder" in err
+    assert "--out = " in err
     code, _, err = cosmo("train", *LOAD, *SHORT, "--out", trained, "--resume")
     assert code == 0
     assert "resumed after episode 2" in err

@@ -1,6 +1,7 @@
 """Whole commands at 80 columns, on worlds of a second."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from cosmo import load, simulate
 from cosmo.cli import evaluate
 from cosmo.study import store
 
+PLANS = Path(__file__).parents[2] / "docs" / "plans"
 _SHORT = [part for item in SHORT for part in ("--set", item)]
 
 
@@ -36,7 +38,7 @@ def test_a_command(cosmo, name, arguments):
     as_before(name, out + said if name != "bound" else re.sub(r"\d+\.\d(?= *\n)", "0.0", out))
 
 
-@pytest.mark.parametrize("plan", ["paper", "next"])
+@pytest.mark.parametrize("plan", ["paper", PLANS / "next.toml"])
 def test_lists_of_a_document_are_broken_up(cosmo, plan):
     code, out, _ = cosmo("study", "show", plan)
     assert code == 0
@@ -55,7 +57,7 @@ def test_evaluate(cosmo, monkeypatch):
     """With made-up controllers, so that nobody has to train any."""
     scenarios = tuple(load("paper", [*SHORT, f"workload.rate={rate}"]) for rate in (120, 120, 320))
     played = [simulate(scenario, "never", seed, 2) for seed, scenario in enumerate(scenarios)]
-    controller = SimpleNamespace(method="cosmo", seeds=(0, 1, 2))
+    controller = SimpleNamespace(method="cosmo", seeds=(0, 1, 2), device="")
     monkeypatch.setattr(evaluate, "load_controller", lambda folder: controller)
     monkeypatch.setattr(evaluate, "trained_on", lambda found: scenarios)
     monkeypatch.setattr(evaluate, "play_runs", lambda *given, **more: played)

@@ -1,15 +1,17 @@
-"""Rules in compiled code decide as the plain ones do, task by task."""
+"""A rule decides the same compiled and as plain Python, task by task."""
 
 import numpy as np
 import pytest
 
 from cosmo import load, method, play
-from cosmo.control.fast import loop
+from cosmo.control import compiled
 from cosmo.measure import Regret
-from cosmo.policy.dispatchers import EstimateDispatcher
-from cosmo.policy.status_methods import Never
+from cosmo.policy.rules import estimate
+from cosmo.policy.rules.periodic import Never, send_always
+from cosmo.policy.rules.run import EnRule, RuleDispatcher, SnRule
 from cosmo.workload import Tasks, episode, from_tasks
-from cosmo.world import kernel
+from cosmo.world import Watcher, kernel
+from cosmo.world.compiled import sources_of
 
 WORLD = load(
     "campus",
@@ -188,20 +190,64 @@ def test_a_compiled_rule_decides_as_the_plain_one(name):
 def test_what_has_no_compiled_form_is_played_all_the_same():
     """As a rule that is made of one that has: it may decide otherwise."""
 
-    class Reject(EstimateDispatcher):
+    class Reject(RuleDispatcher):
         def decide(self, tasks):
             return np.full(len(tasks), tasks.reject)
 
     class Rejecting(Never):
-        rule = Reject
+        def dispatcher(self, site):
+            made = estimate.dispatcher(site)
+            return Reject(site, made.rule, made.state)
 
     [found] = play(WORLD, Rejecting(), [episode(WORLD, 4, 0)], compiled=True)
     assert (found.action == WORLD.links.most_sns + 1).all()
 
 
-@pytest.mark.parametrize("entry", [loop.run, kernel.advance, kernel.hear])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        compiled._player(EnRule(estimate.choose, estimate.choose), SnRule(send_always)),
+        kernel.advance,
+        kernel.hear,
+    ],
+)
 def test_what_is_compiled_is_found_again_by_the_next_process(entry):
     """What a compiled function closes over is part of its key: a text is the same in each process,
     another compiled function is not.
     """
     assert {type(cell.cell_contents) for cell in entry.py_func.__closure__} == {str}
+
+
+@pytest.mark.parametrize("name", ["cosmo-next", "random"])
+def test_rules_over_the_rows_of_a_batch_decide_as_row_by_row(name):
+    """Where the loop itself is plain: a method that is partly a rule, or somebody who looks on."""
+    scenario = load("shared-sn", ["episode.window_ms=300", "episode.warmup_ms=0"])
+    worlds, chosen = [episode(scenario, 4, number) for number in range(9)], method(name)
+    plain, rows = (
+        play(scenario, chosen, worlds, watchers=[Watcher()], compiled=compiled)
+        for compiled in (False, True)
+    )
+    for one, other in zip(plain, rows, strict=True):
+        np.testing.assert_array_equal(one.action, other.action)
+
+
+def _limited():
+    return _LIMIT
+
+
+_LIMIT = 3
+
+
+def test_a_rule_is_compiled_anew_when_a_number_that_it_knows_by_name_changes():
+    """The number may come from another file, which Numba does not look at."""
+
+    def asks():
+        return _limited()
+
+    before = sources_of(asks)
+    assert sources_of(asks) == before
+    asks.__globals__["_LIMIT"] = 4
+    try:
+        assert sources_of(asks) != before
+    finally:
+        asks.__globals__["_LIMIT"] = 3

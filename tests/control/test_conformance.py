@@ -182,10 +182,50 @@ class ChangesNodes(_Sends):
             return np.ones(len(nodes), bool), np.full(len(nodes), 20.0)
 
 
+class SharesMemory(Method, Dispatcher):
+    """ENs that take turns at the SNs: each knows what the others have sent, without a message."""
+
+    def dispatcher(self, site):
+        self.sent = 0
+        return self
+
+    def decide(self, tasks):
+        action = 1 + (self.sent + np.arange(len(tasks))) % tasks.sns
+        self.sent += len(tasks)
+        return action
+
+
+class SharesNews(_Sends):
+    """SNs of which one knows what another sees."""
+
+    class Sn(_Sends.Sn):
+        busiest = 0.0
+
+        def decide(self, nodes):
+            self.busiest = max(self.busiest, float(nodes.sn_state[:, 2].max()))
+            pause = np.where(nodes.sn_state[:, 2] < self.busiest, 45.0, 15.0)
+            return np.ones(len(nodes), bool), pause
+
+
+@pytest.mark.parametrize(
+    ("method", "call"),
+    [(SharesMemory, "first decide of node"), (SharesNews, r"first updater.decide \(interval_ms\)")],
+)
+def test_nodes_that_share_memory_are_found_by_the_first_call_that_differs(method, call):
+    """R41(b), on several ENs and SNs; with one of each there is nothing to share."""
+    line = rf"every EN and every SN has an object of its own: .*; {call}.* row \d+: .*, then "
+    with pytest.raises(MethodError, match=line):
+        check_method(method, ["campus"], window_ms=WINDOW_MS)
+
+
 @pytest.mark.parametrize(
     ("method", "scenario"),
     [
         ("self-tracking", "paper"),
+        ("cosmo-next", "campus"),
+        ("power-of-d", "campus"),
+        ("aov-gap/estimate", "campus"),
+        ("piggyback", "campus"),
         ("aoci-online", "paper"),
         ("full-information", "paper"),
         (Right, "campus"),
@@ -232,7 +272,7 @@ def _outcome(number, **fields):
     return SimpleNamespace(**made | fields)
 
 
-def test_two_episodes_are_played_together_again_in_three_ways_and_alone(monkeypatch):
+def test_two_episodes_are_played_together_again_in_four_ways_and_alone(monkeypatch):
     played = []
 
     def play(scenario, kind, worlds, seed, numbers):
@@ -244,7 +284,7 @@ def test_two_episodes_are_played_together_again_in_three_ways_and_alone(monkeypa
     check_method(Right, ["paper"])
     short = 1500.0, 0.0, 260.0
     together = [("_Watched", 0, (0, 1), short, 2)] * 2
-    together += [("_Asked", 0, (0, 1), short, 2), ("_Apart", 0, (0, 1), short, 2)]
+    together += [(kind, 0, (0, 1), short, 2) for kind in ("_Asked", "_Apart", "_Split")]
     alone = [("_Watched", 0, (0,), short, 1), ("_Watched", 0, (1,), short, 1)]
     assert played == together + alone
     played.clear()

@@ -61,7 +61,11 @@ def follow(page, cosmo, changed=lambda arguments: arguments):
         elif language == "sh":
             for line in text.splitlines():
                 if line.startswith("cosmo "):
-                    code, out, err = cosmo(*changed(shlex.split(line, comments=True)[1:]))
+                    words = shlex.split(line, comments=True)[1:]
+                    words = [
+                        str(ROOT / word) if word.startswith("docs/") else word for word in words
+                    ]
+                    code, out, err = cosmo(*changed(words))
                     assert code == 0, f"{line}: {err}"
                     printed[line] = out
                 elif line.startswith("python "):

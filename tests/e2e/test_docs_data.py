@@ -2,6 +2,7 @@
 
 import re
 
+import polars
 import pytest
 from doc_pages import DOCS, docs_module
 
@@ -49,7 +50,7 @@ def test_every_part_of_a_page_is_made_by_somebody(pages):
 
 
 def test_tables_name_methods_that_exist():
-    plans = [load_plan(name) for name in plan_names()]
+    plans = [load_plan(each) for each in [*plan_names(), *(DOCS / "plans").glob("*.toml")]]
     known = {*METHODS, *LEARNED, *(name for plan in plans for name in plan.trainings())}
     worlds = {load_scenario(name).name for name in preset_names()}
     worlds |= {f"held-out-{seed}" for seed in docs_module("held_out").SEEDS}
@@ -67,3 +68,21 @@ def test_topologies_that_no_training_has_seen_are_as_they_were_drawn():
         text = (held_out.FOLDER / f"{seed}.toml").read_text()
         assert text == dump(held_out.drawn(seed)), seed
     assert (held_out.FOLDER / "plan.toml").read_text() == held_out.plan()
+
+
+def test_engines_stand_side_by_side():
+    rows = [
+        {"scenario": world, "arrivals": "poisson", "rate": rate, "method": name,
+         "metric": "success_rate", "mean": mean}
+        for world, rate, name, mean in (
+            ("paper", 120.0, "all-local", 0.25), ("paper-ns3", 120.0, "all-local", 0.26),
+            ("paper", 320.0, "all-local", 0.06), ("paper-ns3", 320.0, "all-local", 0.05),
+            ("paper", 120.0, "cosmo", 0.99), ("paper-ns3", 120.0, "cosmo", 0.98),
+        )
+    ]  # fmt: skip
+    table = docs_module("ns3_page").engines(polars.DataFrame(rows), "poisson").splitlines()
+    assert table[0] == "| method | 120 | 320 |"
+    assert table[2:] == [
+        "| `all-local` | 0.250 → 0.260 | 0.060 → 0.050 |",
+        "| `cosmo` | 0.990 → 0.980 | – |",
+    ]

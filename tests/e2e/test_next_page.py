@@ -7,7 +7,7 @@ import polars
 import pytest
 from doc_pages import DOCS, docs_module
 
-from cosmo.study import load, load_plan
+from cosmo.study import load_plan, load_study
 from cosmo.study.statistics import summarise
 from cosmo.study.store import Study
 
@@ -21,7 +21,7 @@ def next_page():
 
 def _some_study():
     """Every point of the plan, with numbers at random."""
-    plan, random = load_plan("next"), np.random.default_rng(0)
+    plan, random = load_plan(DOCS / "plans" / "next.toml"), np.random.default_rng(0)
     axes = {(scenario, name): rest for scenario, name, *rest in plan.axes()}
     rows = []
     for scenario, arrivals, rate, name in plan.points():
@@ -37,7 +37,7 @@ def _some_study():
 
 def test_everything_that_is_compared_is_shown(next_page, tmp_path):
     drawn = docs_module("drawn")
-    study, papers = _some_study(), load(DOCS / "data" / "paper")
+    study, papers = _some_study(), load_study(DOCS / "data" / "paper")
     page = next_page.page(study, summarise(papers.metrics))
     for name, text in page.items():
         lines = [line for line in text.splitlines() if "–" in line]
@@ -59,9 +59,9 @@ def test_everything_that_is_compared_is_shown(next_page, tmp_path):
 
 
 def test_the_page_is_what_its_data_say(next_page):
-    study = load(DOCS / "data" / "next")
-    assert study.plan == load_plan("next")
-    pages = next_page.pages(study, summarise(load(DOCS / "data" / "paper").metrics))
+    study = load_study(DOCS / "data" / "next")
+    assert study.plan == load_plan(DOCS / "plans" / "next.toml")
+    pages = next_page.pages(study, summarise(load_study(DOCS / "data" / "paper").metrics))
     assert set(pages) == {"next.md", "results/next.md"}
     for page, parts in pages.items():
         text = (DOCS / page).read_text()

@@ -152,5 +152,3 @@ def test_a_wrong_action_is_one_line():
         InputError, match="aec carries 2 numbers, but an EN here goes by the SN's raw"
     ):
         aec(dimensions=2)
-    with pytest.raises(InputError, match="set its fields beforehand"):
-        aec(load("paper"), rate=3)

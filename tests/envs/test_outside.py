@@ -1,10 +1,14 @@
 """Policies from elsewhere on both sides: they play as they were trained."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from cosmo import InputError, load, simulate
+from cosmo import InputError, load, method, simulate
 from cosmo.envs import aec, from_callable
+from observations import site, tasks
 
 SHORT = ["episode.window_ms=1200", "episode.warmup_ms=0"]
 
@@ -59,3 +63,27 @@ def test_an_sn_policys_mistake_is_one_line(actions, line):
     wrong = from_callable(_en, updater=lambda seen: np.full(len(seen), actions))
     with pytest.raises(InputError, match=line):
         simulate(load("paper", SHORT), wrong)
+
+
+@pytest.mark.parametrize(
+    ("answer", "actions"),
+    [([[0.2, 0.1, 0.0], [0.3, 0.4, 0.0]], [0, 1]), ([[1], [0]], [1, 0]), ([2, 0], [2, 0])],
+    ids=["scores", "a column", "a row"],
+)
+def test_an_onnx_model_answers_with_scores_or_with_actions(answer, actions, monkeypatch, tmp_path):
+    class Session:
+        def __init__(self, _file, _options, providers):
+            assert providers == ["CPUExecutionProvider"]
+
+        def get_inputs(self):
+            return [SimpleNamespace(name="seen", shape=["batch", "numbers"])]
+
+        def run(self, _outputs, _given):
+            return [np.array(answer)]
+
+    fake = SimpleNamespace(InferenceSession=Session, SessionOptions=SimpleNamespace)
+    monkeypatch.setitem(sys.modules, "onnxruntime", fake)
+    (tmp_path / "model.onnx").touch()
+    paper = load("paper")
+    dispatcher = method(f"onnx:{tmp_path / 'model.onnx'}").dispatcher(site(paper))
+    assert dispatcher.decide(tasks(paper, count=2)).tolist() == actions

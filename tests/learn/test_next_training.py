@@ -11,13 +11,12 @@ from cosmo.arrays import read_arrays
 from cosmo.learn import session
 from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
-from cosmo.learn.next.loads import some_load
+from cosmo.learn.next.experience import some_load
 from cosmo.learn.next.returns import baseline, load_terms, returns
-from cosmo.learn.next.schedule import rate_at, trace_at
-from cosmo.learn.next.trainer import NextTrainer
+from cosmo.learn.next.trainer import NextTrainer, rate_at, trace_at
 from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.run import Run
-from cosmo.policy.next.sn import NEWS
+from cosmo.policy.next.sn import CHANGE_SIZE
 from cosmo.policy.next.values import CHANCE, LOCAL, REMOTE, chance_shapes, value_shapes
 from cosmo.scenario import changed
 from cosmo.workload import episode
@@ -109,10 +108,10 @@ def test_a_fit_goes_where_the_targets_are_and_the_acting_weights_follow_slowly()
 
 def test_the_worth_of_news_is_found_in_what_is_earned_after():
     random = np.random.default_rng(0)
-    news = random.normal(size=(60_000, NEWS))
+    news = random.normal(size=(60_000, CHANGE_SIZE))
     share = random.choice([0.1, 0.4], 60_000)
     send = random.random(60_000) < share
-    true = np.zeros(NEWS)
+    true = np.zeros(CHANGE_SIZE)
     true[[0, 2]] = 0.1, -0.2
     earned = 3.0 * news[:, 1] + random.normal(0.0, 1.0, 60_000) + send * (news @ true)
     worth = Worth(1, ridge=20.0, confidence=2.0)
@@ -193,13 +192,13 @@ def test_trained_agents_act_on_any_load_and_topology(trained):
     window = ["episode.window_ms=1200.0", "episode.warmup_ms=200.0"]
     for name in ("paper", "campus", "fading-backhaul"):
         scenario = load(name, ["workload.rate=150", "workload.arrivals=bursty", *window])
-        found = evaluate(controller, 1, [scenario] * 2)
+        found = evaluate(controller, [scenario] * 2, episodes=1)
         assert all(0.2 < each.metrics["success_rate"].mean <= 1.0 for each in found)
     scenario = load("shared-sn", window)
     [one, *_] = play(
         scenario, method(f"cosmo-next:checkpoint={trained}"), [episode(scenario, 5, 0)], 5
     )
-    other = evaluate(controller, 1, [scenario] * 2)[1].outcomes[0]
+    other = evaluate(controller, [scenario] * 2, episodes=1)[1].outcomes[0]
     np.testing.assert_array_equal(one.action, other.action)
 
 

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import numpy as np
 import polars
 import pytest
@@ -20,8 +21,16 @@ from cosmo.envs import UpdateEnv
 from cosmo.learn import checkpoint, session
 from cosmo.learn.trainer import Trainer
 from cosmo.policy.controller import TrainedRun
+from cosmo.seeds import run_digest
 from cosmo.workload import episode
 from observations import site
+
+
+def _gpus():
+    try:
+        return jax.devices("gpu")
+    except RuntimeError:
+        return []
 
 
 def _train(folder, episodes=5, seeds=(0, 1), **more):
@@ -73,7 +82,7 @@ if {in_save}:
 def told(episode, curves):
     if episode == {after}:
         os.kill(os.getpid(), signal.SIGKILL)
-_train(Path({folder!r}), told=told)
+_train(Path({folder!r}), on_episode=told)
 """
 
 
@@ -113,7 +122,7 @@ def test_before_the_first_validation_the_current_networks_are_delivered(tmp_path
     trainer = Trainer(short_runs(0), short_config(3, "validate_every=5"))
     trainer.pretrain()
     trainer.train_episode()
-    checkpoint.start(tmp_path, checkpoint.describe("cosmo", short_runs(0), trainer.config))
+    checkpoint.start(tmp_path, checkpoint.describe("cosmo", short_runs(0), trainer.config, "cpu"))
     checkpoint.save(tmp_path, trainer, checkpoint.Curves(short_runs(0)))
     layers = load_controller(tmp_path).agents.en
     current = trainer.agents().en
@@ -124,7 +133,7 @@ def test_before_the_first_validation_the_current_networks_are_delivered(tmp_path
 def test_a_finished_training_resumes_to_nothing(whole):
     before = _contents(whole)[1]
     heard = []
-    _train(whole, resume=True, told=lambda episode, curves: heard.append(episode))
+    _train(whole, resume=True, on_episode=lambda episode, curves: heard.append(episode))
     assert heard == [0, 5]  # the work begins; resumed after the last episode
     assert _contents(whole)[1].equals(before)
 
@@ -214,6 +223,25 @@ def test_another_training_is_not_resumed(whole):
         session.train(whole, "cosmo-flat", short_runs(0, 1), short_config(), resume=True)
 
 
+def test_a_training_names_its_device_and_goes_on_there_alone(whole, tmp_path):
+    assert load_controller(whole).device == "cpu"
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(whole, elsewhere)
+    told = json.loads((elsewhere / "training.json").read_text())
+    checkpoint.start(elsewhere, {name: told[name] for name in told} | {"device": "gpu"})
+    with pytest.raises(InputError, match="was started with device = 'gpu', not 'cpu'"):
+        _train(elsewhere, resume=True)
+    with pytest.raises(InputError, match="device = 'tpu': must be cpu or gpu"):
+        _train(tmp_path / "new", device="tpu")
+
+
+@pytest.mark.skipif(bool(_gpus()), reason="there is a GPU here")
+def test_a_gpu_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="device = 'gpu': JAX finds no GPU"):
+        _train(tmp_path / "new", device="gpu")
+    assert not (tmp_path / "new").exists()
+
+
 def test_what_a_kill_left_half_written_is_no_obstacle(tmp_path):
     folder = tmp_path / "training"
     folder.mkdir()
@@ -228,17 +256,17 @@ def test_an_unknown_seed_gets_an_agent_of_its_load(whole):
     mixed = replace(
         controller, runs=(TrainedRun(0, rate, squared_variation=0.0), TrainedRun(1, rate, 1.0))
     )
-    assert mixed.run_of(7, site(load("paper"))) == 1
-    assert mixed.run_of(0, site(load("paper"))) == 0
+    assert mixed.run_of(run_digest(7), site(load("paper"))) == 1
+    assert mixed.run_of(run_digest(0), site(load("paper"))) == 0
     # A load that none was trained for: the nearest one, rounding aside.
-    assert mixed.run_of(7, site(load("paper", ["workload.rate=99"]))) == 1
+    assert mixed.run_of(run_digest(7), site(load("paper", ["workload.rate=99"]))) == 1
     runs = (TrainedRun(0, 120.0, 1.0), TrainedRun(1, 320.0, 1.0), TrainedRun(2, 320.0, 0.0))
     others = replace(controller, runs=runs)
-    assert others.run_of(7, site(load("paper", ["workload.rate=130"]))) == 0
-    assert others.run_of(7, site(load("paper", ["workload.rate=300"]))) == 1
-    assert others.run_of(7, site(load("paper"), rate=320.0 * (1 + 1e-12))) == 1
+    assert others.run_of(run_digest(7), site(load("paper", ["workload.rate=130"]))) == 0
+    assert others.run_of(run_digest(7), site(load("paper", ["workload.rate=300"]))) == 1
+    assert others.run_of(run_digest(7), site(load("paper"), rate=320.0 * (1 + 1e-12))) == 1
     deterministic = load("paper", ["workload.arrivals=deterministic"])
-    assert mixed.run_of(7, site(deterministic)) == 0
+    assert mixed.run_of(run_digest(7), site(deterministic)) == 0
 
 
 def test_a_training_is_not_shortened_or_gone_on_with_by_another_version(whole, monkeypatch):
@@ -264,7 +292,7 @@ def test_a_folder_of_others_is_not_touched(whole, tmp_path):
     with pytest.raises(InputError, match="not empty and has no training"):
         _train(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    with pytest.raises(InputError, match="add --resume"):
+    with pytest.raises(InputError, match=r"^out = .*has a training in it; resume it"):
         _train(whole)
     with pytest.raises(InputError, match="cannot be made a folder"):
         _train(tmp_path / "mine.txt" / "below")

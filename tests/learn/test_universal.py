@@ -7,12 +7,19 @@ from cosmo import InputError, load, load_controller
 from cosmo.arrays import read_arrays
 from cosmo.learn import session
 from cosmo.learn.next.config import load_next_config
-from cosmo.learn.next.crowd.evolution import SIZE, Climb, candidates, fit_at, gradient, shaped
-from cosmo.learn.next.crowd.kinds import _load, some_kind
-from cosmo.learn.next.crowd.trainer import CrowdTrainer
+from cosmo.learn.next.multi_node.evolution import (
+    SIZE,
+    Climb,
+    candidates,
+    gradient,
+    scaled_at,
+    shaped,
+)
+from cosmo.learn.next.multi_node.kinds import _load, some_kind
+from cosmo.learn.next.multi_node.trainer import MultiNodeTrainer
 from cosmo.learn.run import Run
-from cosmo.policy.next.crowd.fit import level
-from cosmo.policy.next.crowd.numbers import LEAST, START
+from cosmo.policy.next.multi_node.scaling import constant
+from cosmo.policy.rules.multi_node_parameters import LEAST, START
 from cosmo.policy.trained import shipped
 from cosmo.scenario import changed
 from cosmo.workload import episode
@@ -27,17 +34,17 @@ CONFIG = load_next_config("universal", SHORT)
 
 
 def test_candidates_are_mirrored_and_keep_to_what_is_allowed():
-    drain, numbers = START._fields.index("drain"), len(START)
+    drain, numbers = START._fields.index("drain_rate"), len(START)
     steps = np.zeros((1, SIZE))
     steps[0, drain], steps[0, numbers - 1] = 2.0, -100.0
     steps[0, numbers + drain], steps[0, 2 * numbers + drain] = 0.5, -0.25
     up, down = candidates(np.zeros(SIZE), steps, 0.5)
-    assert up.middle.drain == pytest.approx(START.drain * np.e)
-    assert down.middle.drain == pytest.approx(START.drain / np.e)
-    assert up.middle.rest_ms == LEAST.rest_ms
-    assert (up.by_lean.drain, up.by_size.drain) == (0.25, -0.125)
-    assert (down.by_lean.drain, down.by_size.drain) == (-0.25, 0.125)
-    assert fit_at(np.zeros(SIZE)).middle == pytest.approx(START)
+    assert up.middle.drain_rate == pytest.approx(START.drain_rate * np.e)
+    assert down.middle.drain_rate == pytest.approx(START.drain_rate / np.e)
+    assert up.middle.recheck_later_ms == LEAST.recheck_later_ms
+    assert (up.by_balance.drain_rate, up.by_size.drain_rate) == (0.25, -0.125)
+    assert (down.by_balance.drain_rate, down.by_size.drain_rate) == (-0.25, 0.125)
+    assert scaled_at(np.zeros(SIZE)).middle == pytest.approx(START)
 
 
 def test_the_way_up_by_ranks_by_hand():
@@ -94,7 +101,7 @@ def test_a_load_is_of_what_others_leave():
 
 def test_the_objective_is_success_less_updates_or_net_utility():
     trainers = [
-        CrowdTrainer(
+        MultiNodeTrainer(
             load("paper"), 0, CONFIG.crowd.model_copy(update={"objective": name, "thrift": 0.5}), 1
         )
         for name in ("success", "utility")
@@ -104,10 +111,10 @@ def test_the_objective_is_success_less_updates_or_net_utility():
 
 
 def test_what_updates_cost_is_counted_in_successful_tasks_a_task():
-    trainer = CrowdTrainer(load("paper"), 0, CONFIG.crowd, 1)
+    trainer = MultiNodeTrainer(load("paper"), 0, CONFIG.crowd, 1)
     world = changed(load("campus"), {"episode.window_ms": 500.0, "episode.warmup_ms": 100.0})
     tasks = episode(world, 0, 0)
-    found = trainer._played(world, tasks, level(START))
+    found = trainer._played(world, tasks, constant(START))
     counted = int((tasks.tasks.time_ms >= 100.0).sum())
     spent = found["update_cost_rate"] * 0.4
     assert spent > 1.0
@@ -121,7 +128,7 @@ def _train(folder, until=None):
             raise InterruptedError
 
     try:
-        session.train(folder, "cosmo-next", [Run(load("paper"), 3)], CONFIG, True, told=told)
+        session.train(folder, "cosmo-next", [Run(load("paper"), 3)], CONFIG, True, on_episode=told)
     except InterruptedError:
         return
 
@@ -135,10 +142,10 @@ def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, monkeypatch):
     assert one.keys() == other.keys()
     for name, value in one.items():
         np.testing.assert_array_equal(value, other[name], name)
-    crowd = load_controller(tmp_path / "whole").agents.crowd
-    assert crowd.fit.middle != START
-    assert any(crowd.fit.by_lean)
-    assert crowd.trained.ens == (1, 4)
+    multi_node = load_controller(tmp_path / "whole").agents.multi_node
+    assert multi_node.scaled.middle != START
+    assert any(multi_node.scaled.by_balance)
+    assert multi_node.trained.ens == (1, 4)
 
 
 def test_it_is_one_run():

@@ -46,6 +46,7 @@ class Authority:
                 serialization.NoEncryption(),
             )
         )
+        private.chmod(0o600)
         return certificate, private
 
 

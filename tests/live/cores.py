@@ -3,13 +3,13 @@
 import numpy as np
 
 from cosmo import load, method
-from cosmo.live.chooser import Chooser
+from cosmo.live.clock import Emulated
 from cosmo.live.core_en import EnCore, EnRules
 from cosmo.live.core_sn import SnCore, SnRules
-from cosmo.live.host import Emulated
-from cosmo.live.items import Item
+from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.link import Link
-from cosmo.live.teller import GuardedTeller
+from cosmo.live.tasks import Item
+from cosmo.live.updater_runner import GuardedUpdaterRunner
 from cosmo.live.virtual import VirtualClock
 from cosmo.node import Dispatcher, Method, Updater
 from observations import site
@@ -48,12 +48,12 @@ def task(number, generated_ms=0.0, deadline_ms=100.0, cycles=180_000.0):
     return Item(number, generated_ms, deadline_ms, 30_000.0, cycles, residual_ms=9000.0)
 
 
-def en_node(spec="all-offload", scenario=None, chooser=None, **rules):
+def en_node(spec="all-offload", scenario=None, runner=None, **rules):
     scenario = scenario or load("campus")
     here, clock, wires = site(scenario), VirtualClock(), Wires()
     links = [Link(here.links, 0, sn, up=True) for sn in range(scenario.sn.count)]
-    chooser = chooser or Chooser(method(spec), here, 0)
-    core = EnCore(here, 0, chooser, clock, Emulated(clock), wires, links, EnRules(**rules))
+    runner = runner or DispatcherRunner(method(spec), here, 0)
+    core = EnCore(here, 0, runner, clock, Emulated(clock), wires, links, EnRules(**rules))
     return core, clock, wires
 
 
@@ -61,7 +61,7 @@ def sn_node(spec, **rules):
     here, clock, wires = site(load("paper")), VirtualClock(), Wires()
     made = method(spec) if isinstance(spec, str) else spec
     core = SnCore(
-        here, 0, GuardedTeller(made, here), clock, Emulated(clock), wires,
+        here, 0, GuardedUpdaterRunner(made, here), clock, Emulated(clock), wires,
         [Link(here.links, 0, 0, up=False)], SnRules(**rules),
     )  # fmt: skip
     return core, clock, wires

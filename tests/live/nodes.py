@@ -52,7 +52,7 @@ async def pair(en=None, sn=None, method="priced-books"):
         started("en", {**use, **(en or {})}, [there.address]) as here,
         AsyncClient(here.address) as client,
     ):
-        await until(lambda: here.node.watching[0].connected, "the nodes have met")
+        await until(lambda: here.node.connections[0].connected, "the nodes have met")
         yield here, there, client
 
 

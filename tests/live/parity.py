@@ -4,11 +4,11 @@ import numpy as np
 
 from cosmo.learn.config import load_config
 from cosmo.learn.next.config import load_next_config
-from cosmo.policy.described import Fields
+from cosmo.policy.controller_fields import Fields
 from cosmo.policy.learned import paper_agents
 from cosmo.policy.networks import encoder_shapes, shapes, sn_shapes
 from cosmo.policy.next.agents import next_agents
-from cosmo.policy.next.sn import NEWS
+from cosmo.policy.next.sn import CHANGE_SIZE
 from cosmo.policy.next.values import chance_shapes, value_shapes
 
 
@@ -39,6 +39,9 @@ def untrained(name, sns=1):
     config = load_next_config()
     en = config.en
     layers = value_shapes(en.hidden, en.joint) | chance_shapes(en.chance_hidden)
-    worth = {"worth": 0.05 * random.standard_normal((1, NEWS)), "doubt": np.zeros((1, NEWS, NEWS))}
+    worth = {
+        "worth": 0.05 * random.standard_normal((1, CHANGE_SIZE)),
+        "doubt": np.zeros((1, CHANGE_SIZE, CHANGE_SIZE)),
+    }
     drawn = {"en": _random_layers(layers, random, 0.3), "sn": worth}
     return next_agents(drawn, Fields(config.model_dump())).at_work()

@@ -1,11 +1,14 @@
 """Who may talk to whom: mutual TLS with names."""
 
+from pathlib import Path
+
 import grpc
 import pytest
 
+from cosmo import InputError
 from cosmo.live import wire
 from cosmo.live.client import AsyncClient, Certificates
-from cosmo.live.items import Fate
+from cosmo.live.tasks import Fate
 from live.certificates import Authority
 from live.nodes import play, started, until
 
@@ -45,7 +48,7 @@ def test_only_names_that_are_allowed_are_let_in(tmp_path):
         sn = {**use, **_tls(ours, "sn0", ["en0"])}
         en = {**use, **_tls(ours, "en0", ["ue0"])}
         async with started("sn", sn) as there, started("en", en, [there.address]) as here:
-            await until(lambda: here.node.watching[0].connected, "met")
+            await until(lambda: here.node.connections[0].connected, "met")
             good = _client(here.address, ours, ours, "ue0")
             assert await outcome(good) == (Fate.DONE, "sn0")
             unlisted = _client(here.address, ours, ours, "ue1")
@@ -57,8 +60,24 @@ def test_only_names_that_are_allowed_are_let_in(tmp_path):
             false = {**use, **_tls(ours, "ue0")}
             async with started("en", {**false, "name": "en0"}, [there.address]) as liar:
                 with pytest.raises(grpc.aio.AioRpcError) as error:
-                    await liar.node.watching[0].execute(TASK, 10.0)
+                    await liar.node.connections[0].execute(TASK, 10.0)
                 assert error.value.code() == grpc.StatusCode.PERMISSION_DENIED
-                assert not liar.node.watching[0].connected
+                assert not liar.node.connections[0].connected
+
+    play(scene())
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_a_key_that_others_can_read_is_refused_unless_that_is_meant(tmp_path, mode):
+    fields = _tls(Authority(tmp_path / "ours", "ours"), "sn0")
+    Path(fields["tls.key"]).chmod(mode)
+
+    async def scene():
+        why = rf"tls.key = .*: others can read it \(mode {mode:04o}\); run chmod 600"
+        with pytest.raises(InputError, match=why):
+            async with started("sn", fields):
+                pass
+        async with started("sn", {**fields, "tls.shared_key": True}):
+            pass
 
     play(scene())

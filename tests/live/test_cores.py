@@ -7,13 +7,13 @@ import pytest
 
 from cosmo import load, method
 from cosmo.errors import InputError
-from cosmo.live.chooser import Chooser
+from cosmo.live.clock import Emulated
 from cosmo.live.core_en import FAR_MS, EnCore
-from cosmo.live.guarded import Guarded
-from cosmo.live.host import Emulated
-from cosmo.live.items import Fate
+from cosmo.live.dispatcher_runner import DispatcherRunner
+from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
 from cosmo.live.limits import Buckets
 from cosmo.live.link import Link
+from cosmo.live.tasks import Fate
 from cosmo.live.virtual import VirtualClock
 from cosmo.node import Dispatcher, Method, Updater
 from live.cores import Moody, Wires, en_node, sn_node, task
@@ -72,8 +72,8 @@ def test_what_is_under_way_counts_when_the_books_are_new():
     core, _, _ = en_node()
     core.arrive(task(0, cycles=108_000.0 * 12.0))
     core.start_over()
-    assert core.caches[0].unbooked_ms == 12.0
-    assert core.caches[1].unbooked_ms == 0.0
+    assert core.caches[0].unknown_work_ms == 12.0
+    assert core.caches[1].unknown_work_ms == 0.0
 
 
 class Watchful(Method, Dispatcher):
@@ -96,7 +96,9 @@ class Watchful(Method, Dispatcher):
 
 def test_a_method_s_time_begins_with_its_load_and_again_after_a_pause():
     watchful = Watchful()
-    core, clock, _ = en_node(chooser=Chooser(watchful, site(load("campus")), 0), fresh_ms=1000.0)
+    core, clock, _ = en_node(
+        runner=DispatcherRunner(watchful, site(load("campus")), 0), fresh_ms=1000.0
+    )
     gap_ms = 1000.0 / core.site.tasks.rate
     # The node has been there for long; then a task a second and a half, each of 10 ms.
     for number, now in enumerate((7000.0, 7100.0, 8600.0, 8605.0)):
@@ -123,7 +125,7 @@ def test_a_ue_hears_when_its_budget_is_gone_and_late_work_is_dropped_or_not():
         assert clock.now() == 100.0
         assert wires.answers == {2: Fate.EXPIRED, 0: Fate.EXPIRED}
         assert wires.recalled == recalled
-        assert core.under_way == waiting
+        assert core.in_flight == waiting
 
 
 def test_dropping_a_waiting_task_gives_its_room_back():
@@ -148,17 +150,19 @@ def test_a_method_that_misbehaves_makes_way_and_gets_another_chance(mood):
     here = site(load("paper"))
     # Slowness is another test: on a busy machine anything may take long.
     names = "moody", "all-offload"
-    chooser = Guarded(moody, method("all-offload"), here, 0, 1e6, names, lambda: seconds[0])
-    chooser.report = lambda who, why: said.append(who)
-    core, _, wires = en_node(scenario=load("paper"), chooser=chooser)
-    chooser.changed = core.start_over
+    runner = GuardedDispatcherRunner(
+        moody, method("all-offload"), here, 0, 1e6, names, lambda: seconds[0]
+    )
+    runner.report = lambda who, why: said.append(who)
+    core, _, wires = en_node(scenario=load("paper"), runner=runner)
+    runner.changed = core.start_over
     core.arrive(task(0))
     assert wires.sent == []
     moody.moods = [mood]
     core.arrive(task(1))
     core.arrive(task(2))
     assert wires.sent == [(0, 1), (0, 2)]  # of the fallback
-    assert (chooser.name, chooser.faults) == ("all-offload", 1)
+    assert (runner.name, runner.faults) == ("all-offload", 1)
     seconds[0] = 1.1
     moody.moods = [mood]
     core.arrive(task(3))  # tried again, in vain: now for twice as long
@@ -167,7 +171,7 @@ def test_a_method_that_misbehaves_makes_way_and_gets_another_chance(mood):
     assert [number for _, number in wires.sent] == [1, 2, 3, 4]
     seconds[0] = 3.2
     core.arrive(task(5))
-    assert (chooser.name, len(wires.sent)) == ("moody", 4)
+    assert (runner.name, len(wires.sent)) == ("moody", 4)
     assert said == ["all-offload", "moody", "all-offload", "moody"]
 
 
@@ -177,9 +181,9 @@ def test_a_slow_method_makes_way_too():
             return np.array([sum(range(300_000)) * 0])
 
     here = site(load("paper"))
-    chooser = Guarded(Slow(), method("all-offload"), here, 0, slow_ms=1e-3)
-    core, _, wires = en_node(scenario=load("paper"), chooser=chooser)
-    chooser.changed = core.start_over
+    runner = GuardedDispatcherRunner(Slow(), method("all-offload"), here, 0, slow_ms=1e-3)
+    core, _, wires = en_node(scenario=load("paper"), runner=runner)
+    runner.changed = core.start_over
     core.arrive(task(0))  # it did answer, and that counts
     core.arrive(task(1))
     assert wires.sent == [(0, 1)]
@@ -188,8 +192,8 @@ def test_a_slow_method_makes_way_too():
 def test_a_method_without_a_working_fallback_takes_nothing():
     moody, worse = Moody(), Moody()
     moody.moods, worse.moods = [7], [8]
-    chooser = Guarded(moody, worse, site(load("paper")), 0, 1e6)
-    core, _, wires = en_node(scenario=load("paper"), chooser=chooser)
+    runner = GuardedDispatcherRunner(moody, worse, site(load("paper")), 0, 1e6)
+    core, _, wires = en_node(scenario=load("paper"), runner=runner)
     core.arrive(task(0))
     assert wires.answers == {0: Fate.REJECTED}
 
@@ -265,7 +269,7 @@ def test_each_en_can_be_told_or_not():
 
     core, clock, wires = sn_node(Choosy())
     whom = np.array([[True]])
-    send, _, _ = core.teller.decide(core.observation(0.0), 1)
+    send, _, _ = core.runner.decide(core.observation(0.0), 1)
     assert send.tolist() == np.broadcast_to(whom[0], 1).tolist()
     core.begin()
     clock.run()
@@ -284,10 +288,10 @@ def test_an_updater_that_fails_is_silent_for_a_while_and_reported():
 
     core, clock, wires = sn_node(Broken(), until_ms=1000.0)
     said = []
-    core.teller.report = said.append
+    core.runner.report = said.append
     core.begin()
     clock.run()
-    assert core.decisions == core.teller.faults == len(said) == 11
+    assert core.decisions == core.runner.faults == len(said) == 11
     assert "Broken" in said[0]
     assert wires.statuses == []
 
@@ -318,7 +322,7 @@ def test_buckets_fill_with_time_and_belong_to_one_client():
 def test_a_method_s_mistake_names_it():
     moody = Moody()
     moody.moods = [12]
-    core, _, _ = en_node(chooser=Chooser(moody, site(load("campus")), 0))
+    core, _, _ = en_node(runner=DispatcherRunner(moody, site(load("campus")), 0))
     with pytest.raises(InputError, match="Moody"):
         core.arrive(task(0))
 
@@ -330,10 +334,8 @@ def test_late_timers_do_not_add_up_in_an_emulated_slot():
 
     clock, begun = Late(), []
     here, wires = site(load("paper", ["en.slots=1"])), Wires()
-    chooser = Chooser(method("all-local"), here, 0)
-    core = EnCore(
-        here, 0, chooser, clock, Emulated(clock), wires, [Link(here.links, 0, 0, up=True)]
-    )
+    runner = DispatcherRunner(method("all-local"), here, 0)
+    core = EnCore(here, 0, runner, clock, Emulated(clock), wires, [Link(here.links, 0, 0, up=True)])
     core._worker = emulated = Emulated(clock)
     run = emulated.run
     emulated.run = lambda item, finish, *rest: (begun.append(finish), run(item, finish, *rest))[1]

@@ -12,8 +12,8 @@ import pytest
 
 from cosmo.live import Client
 from cosmo.live.config import changed_config
-from cosmo.live.items import Fate
 from cosmo.live.processes import Running, nodes
+from cosmo.live.tasks import Fate
 from live.nodes import config
 from slow import wait_until
 
@@ -162,7 +162,7 @@ def test_on_sigterm_a_node_drains_and_its_decisions_can_be_replayed(daemons, cos
 def _calls(port):
     from cosmo.live.top import scraped
 
-    return sum(each.value for each in scraped(f"127.0.0.1:{port}") if each.name == "calls")
+    return sum(each.value for each in scraped(f"127.0.0.1:{port}") if each.name == "cosmo_calls")
 
 
 @pytest.mark.parametrize(

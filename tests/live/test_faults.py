@@ -1,6 +1,7 @@
 """What happens to clients when the network, the clock or other clients misbehave."""
 
 import asyncio
+import math
 import time
 from contextlib import AsyncExitStack
 from itertools import count
@@ -24,9 +25,9 @@ from benchmarks.raw_http2 import (
 )
 
 from cosmo import load, method
-from cosmo.live import wire
+from cosmo.live import connections, wire
 from cosmo.live.client import AsyncClient
-from cosmo.live.items import Fate
+from cosmo.live.tasks import Fate
 from cosmo.live.virtual import VirtualWorld
 from cosmo.workload import episode
 from live.nodes import pair, play, started, until
@@ -47,18 +48,18 @@ def test_a_partition_is_noticed_bridged_and_overcome():
             started("en", quick, [network.address]) as here,
             AsyncClient(here.address) as client,
         ):
-            watching, cache = here.node.watching[0], here.node.core.caches[0]
-            await until(lambda: watching.connected, "met")
+            connection, cache = here.node.connections[0], here.node.core.caches[0]
+            await until(lambda: connection.connected, "met")
             call = asyncio.create_task(client.submit(b"x", **SLOW))
             await until(lambda: there.node.core.station.requests == 1, "the SN has it")
             network.cut()
             await until(lambda: cache.silent, "the EN has noticed")
             answer = await call
             assert (answer.fate, answer.where, answer.rerun) == (Fate.DONE, "local", True)
-            assert not watching.connected
+            assert not connection.connected
             assert (await client.submit(b"x", **SLOW)).where == "local"
             network.heal()
-            await until(lambda: watching.connected and not cache.silent, "it is back")
+            await until(lambda: connection.connected and not cache.silent, "it is back")
             # Work of before the cut that nobody waits for any more has been dropped there.
             await until(lambda: there.node.core.station.requests == 0, "dropped")
             again = asyncio.create_task(client.submit(b"x", **SLOW))
@@ -111,9 +112,9 @@ def test_half_sent_oversized_and_torn_messages_cost_nobody_else_anything():
             reset = await raw()  # changes its mind while the task is being done
             long = message(wire.Task(cycles=LONG, deadline_us=10**8).SerializeToString())
             await reset.send(BEGIN, headers(1, wire.SUBMIT), frame(DATA, END_STREAM, 1, long))
-            await until(lambda: here.node.under_way == 1, "the task is there")
+            await until(lambda: here.node.in_flight == 1, "the task is there")
             await reset.send(frame(RESET, 0, 1, bytes([0, 0, 0, 8])))
-            await until(lambda: here.node.under_way == 0, "it has been given up")
+            await until(lambda: here.node.in_flight == 0, "it has been given up")
             assert here.node.core.station.requests == 0
             assert (await client.submit(b"x", **SLOW)).fate == Fate.DONE
             # The rest of the first, after all that.
@@ -134,7 +135,7 @@ def test_two_hundred_slow_clients_do_not_keep_others_from_being_served():
                 await each.send(BEGIN, headers(1, wire.SUBMIT), frame(DATA, 0, 1, head[:-1]))
             for _ in range(20):
                 assert (await client.submit(b"x", **SLOW)).fate == Fate.DONE
-            assert here.node.under_way == 0  # what is not whole takes no place
+            assert here.node.in_flight == 0  # what is not whole takes no place
             await slow[0].send(frame(DATA, END_STREAM, 1, head[-1:]))
             found = await slow[0].until_end(1)
             assert literal(found[-1][1], "grpc-status") == b"0"
@@ -150,14 +151,14 @@ def test_rejections_do_not_wait_for_what_is_under_way():
                 asyncio.create_task(client.submit(b"x", deadline_ms=60_000.0, cycles=LONG))
                 for _ in range(4)
             ]
-            await until(lambda: here.node.under_way == 4, "all places are taken")
+            await until(lambda: here.node.in_flight == 4, "all places are taken")
             for _ in range(40):
                 with pytest.raises(grpc.aio.AioRpcError) as error:
                     await client.submit(bytes(20_000), **SLOW)
                 assert error.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
             assert not any(holder.done() for holder in holders)
             assert here.node.counters.get("turned_away_total") == 40
-            assert len(here.host._heap) < 20  # and leave nothing behind
+            assert len(here.clock._heap) < 20  # and leave nothing behind
             for holder in holders:
                 holder.cancel()
 
@@ -169,7 +170,7 @@ def test_tasks_that_are_accepted_succeed_as_often_under_ten_times_the_load():
         scenario = load("paper", ["episode.window_ms=1500", "episode.warmup_ms=0", *rate])
         world = VirtualWorld(scenario, lambda: method("priced-books"), episode(scenario, 0, 0))
         most = []
-        world.ens[0].on_choice = lambda seen, item: most.append(world.ens[0].under_way)
+        world.ens[0].on_choice = lambda seen, item: most.append(world.ens[0].in_flight)
         found = world.play()
         taken = (found.action >= 0) & (found.action <= 1)
         return (found.fate[taken] == Fate.DONE).mean(), taken.sum(), len(taken), max(most)
@@ -202,3 +203,79 @@ def test_wall_clocks_that_jump_change_no_decision(monkeypatch):
     assert np.array_equal(before.action, after.action)
     assert np.array_equal(before.finished_ms, after.finished_ms, equal_nan=True)
     assert time.time() != time.time()  # it does jump
+
+
+def test_tasks_go_to_the_other_sn_while_one_is_not_believed():
+    async def scene():
+        use = {"method.use": "all-offload"}
+        async with started("sn", use) as liar, started("sn", use) as good:
+            welcome = liar.node._welcome
+            liar.node._welcome = lambda carries: _with(welcome(carries), work_cycles=math.inf)
+            addresses = [liar.address, good.address]
+            async with started("en", use, addresses) as here, AsyncClient(here.address) as client:
+                one, other = here.node.connections
+                await until(lambda: other.connected and _lies(here), "one has lied")
+                for _ in range(6):
+                    told = await client.submit(b"", cycles=1e5, deadline_ms=20_000.0)
+                    assert told.where != one.peer.name
+                assert good.node.counters.get("tasks_total", fate="DONE") > 0
+                assert liar.node.counters.get("tasks_total", fate="DONE") == 0
+                assert (_lies(here), one.connected) == (
+                    1.0,
+                    False,
+                )  # it was not called again at once
+
+    play(scene())
+
+
+def _lies(here):
+    return here.node.counters.get("peer_lies_total", sn="sn0")
+
+
+def _with(message, **fields):
+    for name, value in fields.items():
+        setattr(message, name, value)
+    return message
+
+
+def test_connections_of_one_address_do_not_lock_out_another():
+    """Two calls of that address stay: those that are idle go first."""
+
+    async def held(address):
+        host, _, port = address.rpartition(":")
+        return await asyncio.open_connection(host, int(port), local_addr=("127.0.0.2", 0))
+
+    async def scene():
+        fields = {"limits.connections": 24, "method.use": "all-local"}
+        async with started("en", fields, ["127.0.0.1:1"]) as here, AsyncExitStack() as opened:
+            working = []
+            for _ in range(2):
+                reader, writer = await held(here.address)
+                opened.callback(writer.close)
+                task = wire.Task(cycles=LONG, deadline_us=10**8).SerializeToString()
+                call = headers(1, wire.SUBMIT) + frame(DATA, END_STREAM, 1, message(task))
+                writer.write(BEGIN + call)
+                working.append(reader)
+            await until(lambda: here.node.in_flight == 2, "two calls")
+            for _ in range(40):
+                _, writer = await held(here.address)
+                writer.write(BEGIN)
+                opened.callback(writer.close)
+            await until(lambda: here.node.counters.get("hung_up_total") >= 10, "some are gone")
+            async with AsyncClient(here.address) as client:
+                told = await client.submit(b"", cycles=1.0, deadline_ms=500.0)
+                assert told.fate == Fate.EXPIRED  # both slots are taken
+            assert here.node.in_flight == 2
+            assert not any(reader.at_eof() for reader in working)
+            assert "too many connections of one address" in here.log._stream.getvalue()
+
+    play(scene())
+
+
+def test_callers_are_told_apart_by_what_belongs_to_them():
+    assert connections._place("ipv4:10.0.0.1:5") == ("10.0.0.1", 5)
+    assert connections._place("ipv6:%5B::1%5D:5") == ("::1", 5)
+    assert connections._plain("::ffff:10.0.0.1") == "10.0.0.1"
+    assert connections._who("10.0.0.1") == "10.0.0.1"
+    assert connections._who("2001:db8::1%eth0") == connections._who("2001:db8::ffff")
+    assert connections._who("2001:db8::1") != connections._who("2001:db8:0:1::1")

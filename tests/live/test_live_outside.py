@@ -14,8 +14,8 @@ from cosmo import load, method
 from cosmo.live import wire
 from cosmo.live.orca import SERVICE
 from cosmo.node import RAW
-from cosmo.study.decision_log import read_decisions
-from cosmo.study.recording import record
+from cosmo.report.decision_log import read_decisions
+from cosmo.report.recording import record
 from cosmo.workload import episode
 from live.nodes import pair, play, started
 
@@ -48,7 +48,7 @@ def test_reflection_names_what_is_there_and_describes_it():
             told = await _reflected(here.address, file_containing_symbol="cosmo.live.v1.En")
             [file] = told.file_descriptor_response.file_descriptor_proto
             found = descriptor_pb2.FileDescriptorProto.FromString(file)
-            assert found == wire.described(wire.proto_text())
+            assert found == wire.DESCRIPTION
             told = await _reflected(there.address, file_containing_symbol=SERVICE)
             assert len(told.file_descriptor_response.file_descriptor_proto) >= 1
 

@@ -1,6 +1,7 @@
 """Parts of a node that must not fail alone: timers, handlers, the decision log, the watch."""
 
 import asyncio
+import math
 import os
 import signal
 import threading
@@ -11,14 +12,14 @@ from benchmarks.raw_http2 import DATA, PREFACE, Raw, frame, headers, literal, me
 
 from cosmo.errors import InputError
 from cosmo.live import serve_sn, wire
+from cosmo.live.clock import DELIVERY
 from cosmo.live.config import changed_config
 from cosmo.live.daemon import reload
 from cosmo.live.decisions import DecisionLog
 from cosmo.live.handlers import Commands, Processes
-from cosmo.live.host import DELIVERY
-from cosmo.live.items import Fate, Item
-from cosmo.live.realtime import RealHost
-from cosmo.live.recent import Recent
+from cosmo.live.realtime import RealClock
+from cosmo.live.recent_outcomes import RecentOutcomes
+from cosmo.live.tasks import Fate, Item
 from live.nodes import config, pair, play, started, until
 
 SLOW = {"deadline_ms": 60_000.0, "cycles": 100.0}
@@ -29,37 +30,37 @@ def test_a_timer_that_fails_does_not_take_the_others_along():
     async def scene():
         told, done, loop = [], [], asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, what: told.append(what["exception"]))
-        host = RealHost(loop)
-        host.at(1.0, DELIVERY, lambda: 1 // 0)
-        host.at(2.0, DELIVERY, lambda: done.append("later"))
+        clock = RealClock(loop)
+        clock.at(1.0, DELIVERY, lambda: 1 // 0)
+        clock.at(2.0, DELIVERY, lambda: done.append("later"))
         await until(lambda: done, "the other is called")
-        host.at(host.now() + 1.0, DELIVERY, lambda: done.append("again"))
+        clock.at(clock.now() + 1.0, DELIVERY, lambda: done.append("again"))
         await until(lambda: done == ["later", "again"], "and those after it")
         assert [type(each) for each in told] == [ZeroDivisionError]
-        host.close()
+        clock.close()
 
     play(scene())
 
 
 def test_cancelled_timers_are_cleared_away_long_before_they_are_due():
     async def scene():
-        host, done = RealHost(asyncio.get_running_loop()), []
+        clock, done = RealClock(asyncio.get_running_loop()), []
         for number in range(5000):
-            timer = host.at(1e9 + number, DELIVERY, lambda: None)
+            timer = clock.at(1e9 + number, DELIVERY, lambda: None)
             timer.cancel()
             timer.cancel()  # once is enough, twice does no harm
-        assert len(host._heap) < 1000
-        late = host.at(5.0, DELIVERY, lambda: done.append(1))
+        assert len(clock._heap) < 1000
+        late = clock.at(5.0, DELIVERY, lambda: done.append(1))
         await until(lambda: done, "those that were not are called")
         late.cancel()
-        assert host._cancelled <= len(host._heap)
-        host.close()
+        assert clock._cancelled <= len(clock._heap)
+        clock.close()
 
     play(scene())
 
 
 def test_what_nobody_asks_for_is_not_kept_for_ever():
-    recent = Recent(500.0)
+    recent = RecentOutcomes(500.0)
     for number in range(200_000):
         recent.note(float(number), 1.0, True)
     assert len(recent._notes) < 70_000
@@ -68,8 +69,8 @@ def test_what_nobody_asks_for_is_not_kept_for_ever():
 
 def test_a_worker_that_dies_unnoticed_costs_its_next_task_and_no_more():
     async def scene():
-        host, ends = RealHost(asyncio.get_running_loop()), []
-        worker = Processes("live.work:upper", 1, host, 10)
+        clock, ends = RealClock(asyncio.get_running_loop()), []
+        worker = Processes("live.work:upper", 1, clock, 10)
         [process] = worker._all
         await until(lambda: process.ready, "it is ready")
         os.kill(process.process.pid, signal.SIGKILL)
@@ -84,15 +85,15 @@ def test_a_worker_that_dies_unnoticed_costs_its_next_task_and_no_more():
         await until(lambda: len(ends) == 3, "there is an end")
         assert ends[2] == "the output has 11 bytes, must have at most 10"
         worker.close()
-        host.close()
+        clock.close()
 
     play(scene())
 
 
 def test_what_a_command_has_started_ends_with_it(tmp_path):
     async def scene():
-        host, pid = RealHost(asyncio.get_running_loop()), tmp_path / "pid"
-        worker = Commands(f"sh -c 'sleep 600 & echo $! > {pid}; wait'", host, 10)
+        clock, pid = RealClock(asyncio.get_running_loop()), tmp_path / "pid"
+        worker = Commands(f"sh -c 'sleep 600 & echo $! > {pid}; wait'", clock, 10)
         item = Item(0, 0.0, 60_000.0, 1.0, 1.0)
         timer = worker.run(item, 0.0, lambda output: None, lambda reason: None)
         await until(lambda: pid.exists() and pid.read_text().strip(), "its child is there")
@@ -100,7 +101,7 @@ def test_what_a_command_has_started_ends_with_it(tmp_path):
         timer.cancel()
         await until(lambda: not _alive(child), "the child has ended")
         await until(lambda: not worker._running, "and so has the command")
-        host.close()
+        clock.close()
 
     play(scene())
 
@@ -139,21 +140,21 @@ def test_the_decision_log_is_written_beside_the_node_and_over_nothing(tmp_path, 
 def test_nonsense_of_an_sn_costs_a_task_and_not_the_watch(monkeypatch):
     async def scene():
         async with pair(method="all-offload") as (here, there, client):
-            watching = here.node.watching[0]
+            connection = here.node.connections[0]
             tries = []
 
             def restarted(*_):
                 tries.append("answered")
                 raise ZeroDivisionError
 
-            def dial(real=watching._dial):
+            def dial(real=connection._dial):
                 tries.append("dialled")
                 if tries.count("dialled") == 2:
                     raise InputError("tls.key = 'gone': cannot be read")
                 real()
 
             monkeypatch.setattr(here.node.core, "restarted", restarted)
-            monkeypatch.setattr(watching, "_dial", dial)
+            monkeypatch.setattr(connection, "_dial", dial)
             serve_sn._end(there.node._states[0].out)
             await until(lambda: tries.count("answered") >= 2, "some attempts have failed")
             assert tries.count("dialled") >= 3  # one of them in vain
@@ -164,9 +165,9 @@ def test_nonsense_of_an_sn_costs_a_task_and_not_the_watch(monkeypatch):
                 async def nonsense(task, timeout_s, answer=answer):
                     return wire.Result.FromString(answer)
 
-                monkeypatch.setattr(watching, "execute", nonsense)
+                monkeypatch.setattr(connection, "execute", nonsense)
                 assert (await client.submit(b"x", **SLOW)).fate == fate
-            assert here.node.core.under_way == 0
+            assert here.node.core.in_flight == 0
 
     play(scene())
 
@@ -177,12 +178,12 @@ def test_a_call_whose_channel_is_closed_is_lost_and_done_again():
         async with pair(method="all-offload", sn=slow) as (here, there, client):
             call = asyncio.create_task(client.submit(b"x", **SLOW))
             await until(lambda: there.node.core.station.requests == 1, "the SN has it")
-            watching = here.node.watching[0]
-            await watching._channel.close()
+            connection = here.node.connections[0]
+            await connection._channel.close()
             answer = await call
-            await until(lambda: watching.connected, "the EN has dialled again")
+            await until(lambda: connection.connected, "the EN has dialled again")
             assert (answer.fate, answer.where, answer.rerun) == (Fate.DONE, "local", True)
-            assert here.node.core.under_way == 0
+            assert here.node.core.in_flight == 0
 
     play(scene())
 
@@ -294,7 +295,7 @@ def test_a_reload_takes_over_all_that_it_says_it_does(tmp_path):
             rules = there.node.core.rules
             assert (rules.drop_late, rules.least_gap_ms, rules.refresh_ms) == (False, 100.0, 7.0)
             before = there.node.core.decisions
-            assert type(there.node.core.teller.method).__name__ != "Periodic"
+            assert type(there.node.core.runner.method).__name__ != "Periodic"
             await until(lambda: there.node.core.decisions > before, "the new updater decides")
             for serving, fields, why in (
                 (there, {"method.use": "all-local"}, "method.use: statuses would have another"),
@@ -325,3 +326,15 @@ def test_an_admin_port_that_is_taken_is_said_in_one_line():
         assert config("sn").limits.receive_s == 10.0
 
     play(scene())
+
+
+def test_a_timer_may_be_beyond_what_the_system_can_wait_for():
+    async def scene():
+        clock, rung = RealClock(asyncio.get_running_loop()), []
+        for time_ms in (1e300, math.inf, clock.now() + 1.0):
+            clock.at(time_ms, DELIVERY, lambda time_ms=time_ms: rung.append(time_ms))
+        await until(lambda: rung, "the one that is due")
+        assert len(rung) == 1
+        clock.close()
+
+    asyncio.run(scene())

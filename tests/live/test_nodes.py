@@ -13,8 +13,9 @@ from grpc_tools import protoc
 
 from cosmo.live import Client, wire
 from cosmo.live.client import AsyncClient
-from cosmo.live.items import Fate
-from cosmo.live.realtime import RealHost
+from cosmo.live.realtime import RealClock
+from cosmo.live.sn_connection import SnConnection
+from cosmo.live.tasks import Fate
 from live.nodes import pair, play, started, until
 
 LONG = 18000.0 * 60_000.0  # cycles that hold a slot of an EN for a minute
@@ -36,7 +37,7 @@ def test_the_messages_are_what_protoc_makes_of_the_file(tmp_path):
     code = protoc.main(["protoc", f"-I{folder}", f"--descriptor_set_out={out}", wire.FILE])
     assert code == 0
     [made] = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file
-    assert wire.described(wire.proto_text()) == made
+    assert made == wire.DESCRIPTION, "make proto"
 
 
 def test_tasks_are_done_where_the_method_says():
@@ -126,7 +127,7 @@ def test_cancelling_reaches_the_sn_and_its_handler():
 def test_an_offload_is_done_at_most_once():
     async def scene():
         async with pair(method="all-offload") as (here, there, _):
-            peer = here.node.watching[0]
+            peer = here.node.connections[0]
             task = wire.Task(id=7, cycles=1.0, deadline_us=10**7, boot=99)
             assert (await peer.execute(task, 10.0)).fate == Fate.DONE
             with pytest.raises(grpc.aio.AioRpcError) as error:
@@ -176,12 +177,12 @@ def test_a_client_that_calls_too_often_or_too_much_at_once_is_turned_away():
         few = {"limits.calls_per_s": 1e-3, "limits.burst": 3, "limits.calls": 1}
         async with pair(en=few, method="all-local") as (here, _, client):
             holder = asyncio.create_task(client.submit(b"x", deadline_ms=60_000.0, cycles=LONG))
-            await until(lambda: here.node.under_way == 1, "a call is open")
+            await until(lambda: here.node.in_flight == 1, "a call is open")
             with pytest.raises(grpc.aio.AioRpcError) as error:  # one at a time
                 await client.submit(b"x", **SLOW)
             assert error.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
             holder.cancel()
-            await until(lambda: here.node.under_way == 0, "it is not")
+            await until(lambda: here.node.in_flight == 0, "it is not")
             codes = []
             for _ in range(3):
                 try:
@@ -209,14 +210,14 @@ def test_ten_times_too_much_is_turned_away_and_all_is_answered():
                 except grpc.aio.AioRpcError as error:
                     return error.code()
                 finally:
-                    most = max(most, here.node.under_way, core.station.requests)
+                    most = max(most, here.node.in_flight, core.station.requests)
 
             ends = await asyncio.gather(*(submit() for _ in range(300)))
             exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
             assert set(ends) <= {Fate.DONE, Fate.REFUSED, exhausted}
             assert ends.count(Fate.DONE) >= 4
             assert most <= 8
-            assert here.node.under_way == core.under_way == 0
+            assert here.node.in_flight == core.in_flight == 0
             assert here.node.counters.get("turned_away_total") == ends.count(exhausted)
             for _, writer in silent:
                 writer.close()
@@ -231,11 +232,11 @@ def test_an_sn_that_vanishes_costs_a_rerun_and_one_that_comes_back_is_used_again
         async with started("sn", slow_sn) as first:
             here = started("en", use, [first.address])
             async with here as en, AsyncClient(en.address) as client:
-                watching, core = en.node.watching[0], en.node.core
-                await until(lambda: watching.connected, "met")
+                connection, core = en.node.connections[0], en.node.core
+                await until(lambda: connection.connected, "met")
                 call = asyncio.create_task(client.submit(b"x", **SLOW))
                 await until(lambda: first.node.core.station.requests == 1, "the SN has it")
-                before = watching._boot
+                before = connection._boot
                 await first.stop(None)
                 answer = await call
                 assert (answer.fate, answer.where, answer.rerun) == (Fate.DONE, "local", True)
@@ -245,7 +246,7 @@ def test_an_sn_that_vanishes_costs_a_rerun_and_one_that_comes_back_is_used_again
                 back = {**use, "listen": first.address}
                 async with started("sn", back):
                     await until(lambda: not core.caches[0].silent, "the EN has heard of it")
-                    assert watching._boot not in (0, before)
+                    assert connection._boot not in (0, before)
                     answer = await client.submit(b"x", **SLOW)
                     assert (answer.where, answer.rerun) == ("sn0", False)
 
@@ -260,7 +261,7 @@ def test_statuses_arrive_are_dated_by_durations_and_an_idle_system_is_quiet():
             await until(lambda: core.caches[0].sequence >= 0, "there is a status")
             cache = core.caches[0]
             assert cache.numbers.tolist() == [4.0, 0.0, 0.0, 480000.0]
-            assert 0.0 <= here.host.now() - cache.source_ms < 60_000.0
+            assert 0.0 <= here.clock.now() - cache.source_ms < 60_000.0
             await until(lambda: there.node.core.suppressed > 20, "it has little to say")
             peer = there.node.core.peers[0]
             await until(lambda: not math.isnan(peer.acknowledged_ms), "the SN knows that")
@@ -320,7 +321,7 @@ def test_health_metrics_and_the_shadow_tell_what_goes_on():
             assert counters.get("shadow_differs_total", decided="offload", would="local") == 3
             text = await _get(here.admin.port, "/metrics")
             assert text.startswith("HTTP/1.1 200")
-            assert 'cosmo_tasks_total{node="en0",fate="DONE"} 3.0' in text
+            assert 'cosmo_tasks_total{fate="DONE",node="en0"} 3.0' in text
             assert 'cosmo_sn_silent{node="en0",sn="sn0"} 0.0' in text
             assert "<h1>en0</h1>" in await _get(here.admin.port, "/")
             assert "404" in await _get(here.admin.port, "/secret")
@@ -339,9 +340,9 @@ def test_health_metrics_and_the_shadow_tell_what_goes_on():
     play(scene())
 
 
-async def _get(port, path):
+async def _get(port, path, host="localhost"):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     text = (await reader.read()).decode()
     writer.close()
     return text
@@ -352,15 +353,58 @@ def test_a_timer_that_fails_is_not_the_last_and_what_is_overdue_comes_at_once():
         loop = asyncio.get_running_loop()
         failures, rung, done = [], [], asyncio.Event()
         loop.set_exception_handler(lambda loop, told: failures.append(told["exception"]))
-        host = RealHost(loop)
-        host.at(-5.0, 0, lambda: 1 / 0)
-        host.at(-4.0, 0, lambda: rung.append("overdue"))
-        host.at(host.now() + 1.0, 0, lambda: rung.append("later"))
-        host.at(host.now() + 2.0, 0, done.set)
+        clock = RealClock(loop)
+        clock.at(-5.0, 0, lambda: 1 / 0)
+        clock.at(-4.0, 0, lambda: rung.append("overdue"))
+        clock.at(clock.now() + 1.0, 0, lambda: rung.append("later"))
+        clock.at(clock.now() + 2.0, 0, done.set)
         await done.wait()
-        host.close()
+        clock.close()
         assert rung == ["overdue", "later"]
         assert [type(each) for each in failures] == [ZeroDivisionError]
-        assert host.lateness_ms.most >= 5.0
+        assert clock.lateness_ms.most >= 5.0
 
     play(scene())
+
+
+@pytest.mark.parametrize(
+    ("host", "answered"),
+    [
+        ("127.0.0.1:9100", True),
+        ("[::1]:9100", True),
+        ("localhost", True),
+        ("EN0:9100", True),
+        ("scraped.example.:9100", True),
+        ("attacker.example", False),
+        ("127.0.0.1.attacker.example:9100", False),
+        ("", False),
+    ],
+)
+def test_the_admin_port_answers_only_to_names_of_the_node(host, answered):
+    async def scene():
+        fields = {"admin": "127.0.0.1:0", "admin_hosts": ["scraped.example"]}
+        async with started("en", fields, ["127.0.0.1:1"]) as here:
+            text = await _get(here.admin.port, "/metrics", host)
+            assert ("cosmo_uptime_seconds" in text) == answered
+            assert ("421 Misdirected Request" in text) == (not answered)
+
+    play(scene())
+
+
+def test_a_node_closes_even_if_a_call_swallows_the_cancellation(monkeypatch):
+    begun = asyncio.Event()
+
+    async def swallows(connection):
+        begun.set()
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            return "CANCELLED: as gRPC may say it"
+
+    monkeypatch.setattr(SnConnection, "_stream", swallows)
+
+    async def scene():
+        async with started("en", {}, ["127.0.0.1:1"]):
+            await begun.wait()
+
+    play(scene())  # within its limit

@@ -10,13 +10,13 @@ from benchmarks import raw_http2 as raw
 
 from cosmo.live import orca as orca_room
 from cosmo.live import wire
-from cosmo.live.items import Fate, Item
 from cosmo.live.orca import SERVICE, TRAILER, Orca, OrcaLoadReportRequest
 from cosmo.live.smoothed import SmoothedLevel, SmoothedRate
 from cosmo.live.station import Station
+from cosmo.live.tasks import Fate, Item
 from cosmo.live.virtual import VirtualClock
-from live.by_hand import AbortedError, Context
 from live.nodes import config, play, started
+from live.still_nodes import AbortedError, Context
 from observations import site
 
 # Numbers of fields in xds.data.orca.v3.OrcaLoadReport, as its specification has them.

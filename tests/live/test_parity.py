@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cosmo import load, method
-from cosmo.live.bed import parity
-from cosmo.live.bed.parity import differences
-from cosmo.live.items import Fate
+from cosmo.control import play
+from cosmo.live import parity
+from cosmo.live.tasks import Fate
 from cosmo.policy.registry import METHODS
 from cosmo.policy.trained import TRAINED
 from cosmo.workload import episode
@@ -16,6 +16,14 @@ from cosmo.world.records import FN, FP, TN, TP
 from live.parity import untrained
 
 SHORT = ["episode.window_ms=700", "episode.warmup_ms=0"]
+
+
+def differences(scenario, make_method, found, seed, number=0):
+    """Of live nodes from the simulator on one episode."""
+    [simulated] = play(scenario, make_method(), [found], seed, [number])
+    return parity.differences(simulated, scenario, make_method, seed, number)
+
+
 PLAIN = sorted(METHODS.keys() - TRAINED.keys())
 
 
@@ -71,6 +79,16 @@ def test_several_nodes_of_each_kind_do_so_too(name):
 def test_others_at_the_sn_and_lost_messages_change_nothing(name):
     lossy = ["status.loss_probability=0.2", "status.jitter_ms=20", "workload.rate=260"]
     _check(load("shared-sn", [*SHORT, *lossy]), name)
+
+
+@pytest.mark.parametrize("name", ["cosmo-next", "prequal", "self-tracking", "aov-gap"])
+@pytest.mark.parametrize("declared", ["true", "false"])
+def test_demands_that_nodes_do_not_know_and_tenants_change_nothing(name, declared):
+    """R35, R39."""
+    unknown = ["workload.demand.spread=0.8", f"workload.demand.declared={declared}"]
+    tenants = ["background.rates=[[0, 200], [50, 90]]", "background.cycles=[2e5, 4e5]"]
+    tenants += ["background.together=1.0", "background.dwell_ms=[200, 200]", "workload.rate=150"]
+    _check(load("campus", [*SHORT, *unknown, *tenants]), name)
 
 
 @pytest.mark.parametrize("name", ["cosmo", "priced-books"])
@@ -154,19 +172,16 @@ def test_what_counts_as_a_difference(ours, theirs, same, monkeypatch):
     columns = {"action": 0, "decided_ms": 1, "finished_ms": 2, "outcome": 3, "refused": 4}
     live, simulated = (
         SimpleNamespace(
-            updates=number, update_decisions=number + 1,
+            episode=None, updates=number, update_decisions=number + 1,
             **{name: np.array([values[place]]) for name, place in named.items()},
         )
         for number, values, named in ((3, ours, live_columns), (5, theirs, columns))
     )  # fmt: skip
-    given = []
-    monkeypatch.setattr(parity, "play", lambda *told: given.append(told[3:]) or [simulated])
     nodes = SimpleNamespace(play=lambda: live)
-    monkeypatch.setattr(parity, "VirtualWorld", lambda *told: given.append(told[3:]) or nodes)
-    found = parity.differences(None, lambda: None, None)
+    monkeypatch.setattr(parity, "VirtualWorld", lambda *told: nodes)
+    found = parity.differences(simulated, None, lambda: None)
     assert found.tasks.tolist() == ([] if same else [0])
     assert (found.live, found.simulated) == ((3, 4), (5, 6))
-    assert given == [(0, [0]), (0, 0)]  # run and episode, unless something else is said
 
 
 def test_a_difference_would_be_found():

@@ -1,6 +1,7 @@
 """Metrics on outcomes small enough to count by hand, and against the plain reference."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from cosmo.measure import (
 )
 from cosmo.workload import Tasks, episode, from_tasks
 from cosmo.world import Outcome
-from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
+from cosmo.world.records import FN, FP, TN, TP, UNDECIDED, UNJUDGED
 from reference.world import utility
 
 
@@ -90,6 +91,22 @@ def test_every_metric_by_hand():
     # R32: of all tasks, as its updates are; λ_s is 4 a unit, of which there are 7.
     warm_up = -400 - 0.2 * 0.15 * 800
     assert got["net_utility_per_task"] == pytest.approx((warm_up + sum(gained) - 4.0 * 7.0) / 8)
+
+
+def test_without_truth_rejections_are_counted_and_not_judged():
+    scenario = load("paper")
+    rows = [(*row[:2], UNJUDGED if row[2] in (TN, FN) else row[2], *row[3:]) for row in ROWS]
+    outcome = replace(
+        _outcome(scenario, rows, updates=7), judged=False, machine={"timer_late_ms_p99": 0.25}
+    )
+    got = episode_metrics(scenario, outcome, dimensions=2)
+    known = episode_metrics(scenario, _outcome(scenario, ROWS, updates=7), dimensions=2)
+    unknown = {"decision_accuracy", "fn_rate", "route_accuracy", "utility_per_task"}
+    unknown |= {"net_utility_per_task"}
+    assert {name for name in METRICS if math.isnan(got[name]) > math.isnan(known[name])} == unknown
+    for name in ("success_rate", "reject_rate", "fp_rate", "delay_ms_mean", "update_cost_rate"):
+        assert got[name] == known[name]
+    assert got["timer_late_ms_p99"] == 0.25
 
 
 def test_quota_turns_needless_rejections_into_justified_ones_but_only_so_many():

@@ -5,7 +5,7 @@ import pytest
 
 from cosmo import load
 from cosmo.node.units import transfer_ms
-from cosmo.seeds import Purpose
+from cosmo.seeds import Purpose, run_digest
 from cosmo.world import site_of
 from observations import site, tasks
 
@@ -91,7 +91,7 @@ def test_nodes_and_links_of_several_kinds():
 
 def test_worlds_have_draws_of_their_own_that_their_number_decides():
     here = site_of(PAPER, [(3, 0), (3, 1), (4, 0)])
-    assert (here.worlds, here.runs) == (3, (3, 3, 4))
+    assert (here.worlds, here.runs) == (3, tuple(map(run_digest, (3, 3, 4))))
     first, second, third = (each.random() for each in here.random(Purpose.DISPATCHER))
     assert len({first, second, third}) == 3
     [again] = site_of(PAPER, [(3, 1)]).random(Purpose.DISPATCHER)

@@ -5,15 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from docs.calibrate import calibrate, channel_delays
 
 from cosmo import evaluate, load, load_controller, method, simulate
 from cosmo.control.evaluate import trained_on
 from cosmo.engine import worlds as start
+from cosmo.errors import InputError
 from cosmo.learn import session
 from cosmo.measure import task_utility
 from cosmo.node import REFUSED, Updater
 from cosmo.ns3 import Ns3Worlds
-from cosmo.ns3.calibrate import calibrate, channel_delays
 from cosmo.ns3.library import library
 from cosmo.ns3.network import Ns3Network
 from cosmo.scenario import changed
@@ -233,10 +234,10 @@ def test_training_and_evaluation_on_ns3(tmp_path):
     session.train(tmp_path, "cosmo", runs, load_config("paper", settings))
     controller = load_controller(tmp_path)
     assert trained_on(controller)[0].engine == "ns3"
-    found = evaluate(controller, 2)
+    found = evaluate(controller, episodes=2)
     assert [len(each.outcomes) for each in found] == [2, 2]
     embedded = [changed(each, ["engine=embedded"]) for each in trained_on(controller)]
-    there = evaluate(controller, 2, embedded)
+    there = evaluate(controller, embedded, episodes=2)
     for one, other in zip(found, there, strict=True):
         assert one.outcomes[0].tasks.time_ms.tolist() == other.outcomes[0].tasks.time_ms.tolist()
         assert one.outcomes[0].decided_ms[0] != other.outcomes[0].decided_ms[0]
@@ -262,7 +263,7 @@ def test_commands_take_the_engine(cosmo, tmp_path):
     assert len(embedded.splitlines()) == len(ns3.splitlines())
     code, _, err = cosmo("simulate", "-m", "random", "--engine", "omnet")
     assert (code, err.count("\n")) == (2, 1)
-    assert "engine = 'omnet': must be 'embedded' or 'ns3'" in err
+    assert "engine = 'omnet': must be 'embedded', 'ns3' or 'live'" in err
 
 
 def test_a_study_compares_engines(cosmo, tmp_path):
@@ -272,7 +273,7 @@ def test_a_study_compares_engines(cosmo, tmp_path):
         f"seeds = [0]\nepisodes = 1\nsettings = {json.dumps(SHORT)}\n"
         '[[compare]]\nmethods = ["all-local", "self-tracking"]\n'
     )
-    code, _, err = cosmo("study", "run", plan, "-o", tmp_path / "study", "--workers", "1")
+    code, _, err = cosmo("study", "run", plan, "-o", tmp_path / "study")
     assert code == 0, err
     import polars
 
@@ -281,24 +282,13 @@ def test_a_study_compares_engines(cosmo, tmp_path):
     assert table.height == 4
 
 
-def test_calibration_finds_the_idle_channel(cosmo, tmp_path):
-    code, out, _ = cosmo(
-        "calibrate", "access", "--rates", "200", "--episodes", "1", "--json",
-        "--set", "episode.window_ms=4000", "-o", tmp_path / "fitted.toml",
-    )  # fmt: skip
-    assert code == 0
-    told = json.loads(out)
-    assert told["access"]["rate_mbps"] == pytest.approx(128.6, rel=0.01)
-    assert told["access"]["overhead_ms"] == pytest.approx(0.043, abs=0.02)
-    [fit] = told["rates"]
+def test_calibration_finds_the_idle_channel():
+    found = calibrate(load("paper", ["episode.window_ms=4000"]), [200.0], 1000, 1)
+    assert found.rate_mbps == pytest.approx(128.6, rel=0.01)
+    assert found.overhead_ms == pytest.approx(0.043, abs=0.02)
+    [fit] = found.fits
     # With one rate to fit, its mean is met.
-    assert fit["embedded_mean_ms"] == pytest.approx(fit["mean_ms"], rel=0.01)
-    fitted = load(tmp_path / "fitted.toml")
-    assert fitted.access.contention_ms == told["access"]["contention_ms"]
-    assert (fitted.name, fitted.engine) == ("paper-calibrated", "embedded")
-    for wrong in ("0", "many", ""):
-        code, _, err = cosmo("calibrate", "access", "--rates", wrong)
-        assert (code, err.count("\n")) == (2, 1)
+    assert fit.embedded_mean_ms == pytest.approx(fit.mean_ms, rel=0.01)
 
 
 def test_calibration_takes_the_first_cell_of_any_scenario():
@@ -312,10 +302,6 @@ def test_calibration_takes_the_first_cell_of_any_scenario():
     assert found.fits[0].lost == 0
 
 
-def test_calibration_without_arrivals_is_refused(cosmo):
-    code, _, err = cosmo(
-        "calibrate", "access", "--rates", "200,0.001", "--episodes", "1",
-        "--set", SHORT[0], "--set", SHORT[1],
-    )  # fmt: skip
-    assert code == 2
-    assert err == "cosmo: workload.rate = 0.001: no task arrives at the first EN on ns-3\n"
+def test_calibration_without_arrivals_is_refused():
+    with pytest.raises(InputError, match=r"workload.rate = 0.001: no task arrives"):
+        calibrate(load("paper", SHORT), [200.0, 0.001], 1000, 1)

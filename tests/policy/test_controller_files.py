@@ -2,6 +2,8 @@
 
 import json
 import zipfile
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,12 +15,13 @@ from cosmo.control.evaluate import trained_on
 from cosmo.learn.config import load_config
 from cosmo.learn.next.config import load_next_config
 from cosmo.node import RAW
-from cosmo.policy.controller import FORMAT, load_controller
+from cosmo.policy.controller import FORMAT, Controller, TrainedRun, load_controller
 from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS
 from cosmo.policy.networks import encoder_shapes, shapes, sn_shapes
-from cosmo.policy.next.sn import NEWS
+from cosmo.policy.next.sn import CHANGE_SIZE
 from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.scenario import load
+from cosmo.seeds import run_digest
 
 CONFIGS = {"cosmo": load_config(), "cosmo-next": load_next_config()}
 PARTS = {
@@ -29,7 +32,7 @@ PARTS = {
     },
     "cosmo-next": {
         "en": value_shapes(4, 3) | chance_shapes(5),
-        "sn": {"worth": (NEWS,), "doubt": (NEWS, NEWS)},
+        "sn": {"worth": (CHANGE_SIZE,), "doubt": (CHANGE_SIZE, CHANGE_SIZE)},
     },
 }
 
@@ -190,3 +193,22 @@ def test_raw_status_has_as_many_numbers_as_a_state(tmp_path):
     }
     _write(tmp_path, told, arrays)
     assert load_controller(tmp_path).agents.dimensions == RAW
+
+
+@pytest.mark.parametrize(
+    ("seed", "rate", "variation", "run"),
+    [
+        (4, 100.0, 0.0, 0),
+        (4, 100.0, 1.0, 1),
+        (4, 290.0, 1.0, 2),
+        (7, 100.0, 0.0, 3),
+        (9, 100.0, 0.9, 1),
+    ],
+)
+def test_a_site_gets_the_run_that_was_trained_for_the_nearest_load(seed, rate, variation, run):
+    told = ((4, 100.0, 0.0), (4, 100.0, 1.0), (4, 300.0, 0.0), (7, 200.0, 0.5))
+    controller = Controller(
+        Path("trained"), "cosmo", tuple(TrainedRun(*each) for each in told), 1, None, {}
+    )
+    where = SimpleNamespace(tasks=SimpleNamespace(rate=rate, squared_variation=variation))
+    assert controller.run_of(run_digest(seed), where) == run

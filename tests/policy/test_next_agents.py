@@ -10,21 +10,21 @@ from cosmo import load
 from cosmo.learn.next import fit
 from cosmo.learn.next.config import load_next_config
 from cosmo.node import IDLE, STORAGE, WAIT, WORK
-from cosmo.policy.described import Fields
+from cosmo.policy.controller_fields import Fields
 from cosmo.policy.next import values
 from cosmo.policy.next.agents import NextAgents
-from cosmo.policy.next.books import Books
+from cosmo.policy.next.backlog_estimate import BacklogEstimate
 from cosmo.policy.next.en import Considered, NextDispatcher
-from cosmo.policy.next.rules import measures_of, rules_from
-from cosmo.policy.next.seats import Seats
-from cosmo.policy.next.sn import NEWS, News, NextUpdater
+from cosmo.policy.next.run_rows import RunRows
+from cosmo.policy.next.settings import settings_at, settings_from
+from cosmo.policy.next.sn import CHANGE_SIZE, NextUpdater, StateChange
 from cosmo.workload import episode
 from cosmo.world import Worlds
 from observations import site, tasks
 
 RNG = np.random.default_rng(5)
-RULES = rules_from(Fields(load_next_config().model_dump()))
-MEASURES = measures_of(RULES, site(load("paper")))
+SETTINGS = settings_from(Fields(load_next_config().model_dump()))
+SITE_SETTINGS = settings_at(SETTINGS, site(load("paper")))
 
 
 def _delays(books, tasks):
@@ -39,10 +39,10 @@ def _delays(books, tasks):
     return seen, np.concatenate([local[:, None], remote], axis=1)
 
 
-def _played(scenario, episodes, period_ms=None, rules=RULES):
+def _played(scenario, episodes, period_ms=None, rules=SETTINGS):
     """Random decisions: the books' error of the delay at the SNs, at every decision."""
     worlds = Worlds(scenario, episodes, len(rules.carried) if period_ms else 0)
-    books = Books(site(scenario, len(episodes)), rules)
+    books = BacklogEstimate(site(scenario, len(episodes)), rules)
     random, errors = np.random.default_rng(1), []
     turn = worlds.advance()
     while not turn.over:
@@ -76,7 +76,7 @@ def test_a_status_tells_of_the_load_of_others_and_results_a_little():
     scenario = load("shared-sn", ["workload.rate=160"])
     episodes = [episode(scenario, 3, k) for k in range(4)]
     told = np.abs(_played(scenario, episodes)).mean()
-    blind = np.abs(_played(scenario, episodes, rules=replace(RULES, evidence=False))).mean()
+    blind = np.abs(_played(scenario, episodes, rules=replace(SETTINGS, evidence=False))).mean()
     informed = np.abs(_played(scenario, episodes, period_ms=10.0)).mean()
     assert informed < 0.7 * told < 0.7 * blind
 
@@ -91,7 +91,7 @@ def test_a_status_of_an_sn_with_fewer_slots_than_others_is_taken():
 
 def test_without_books_only_a_status_tells():
     scenario = load("paper", ["workload.arrivals=poisson", "workload.rate=260"])
-    episodes, forgets = [episode(scenario, 3, 0)], replace(RULES, books=False)
+    episodes, forgets = [episode(scenario, 3, 0)], replace(SETTINGS, own_traffic=False)
     silent = np.abs(_played(scenario, episodes, rules=forgets)).mean()
     informed = np.abs(_played(scenario, episodes, period_ms=10.0, rules=forgets)).mean()
     knows = np.abs(_played(scenario, episodes)).mean()
@@ -131,8 +131,8 @@ def _network(runs=1, seed=0):
 def test_nodes_and_training_see_the_same_values():
     before, task = _some(runs=2, sns=2)
     p, places = _network(runs=2), np.array([9.0, 9.0])
-    here = values.weighed(p, before, task, places, MEASURES)
-    there = fit.weighed(p, before, task, places.astype(np.float32), MEASURES)
+    here = values.weighed(p, before, task, places, SITE_SETTINGS)
+    there = fit.weighed(p, before, task, places.astype(np.float32), SITE_SETTINGS)
     for one, other in zip(here, there, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
     chosen = values.best_route(*here[:2], 0.1), values.best_route(*there[:2], 0.1, jnp)
@@ -149,8 +149,8 @@ def test_sns_are_interchangeable():
     def turn(parts):
         return {k: v[:, :, turned] if k in per_sn else v for k, v in parts.items()}
 
-    one, fate, _ = values.weighed(p, before, task, places, MEASURES)
-    other, turned_fate, _ = values.weighed(p, turn(before), turn(task), places, MEASURES)
+    one, fate, _ = values.weighed(p, before, task, places, SITE_SETTINGS)
+    other, turned_fate, _ = values.weighed(p, turn(before), turn(task), places, SITE_SETTINGS)
     np.testing.assert_allclose(fate[:, :, [1 + k for k in turned]], turned_fate[:, :, 1:])
     np.testing.assert_allclose(one[:, :, [1 + k for k in turned]], other[:, :, 1:], rtol=1e-4)
     np.testing.assert_allclose(one[:, :, 0], other[:, :, 0], rtol=1e-4)
@@ -182,7 +182,7 @@ def _certain(p, chance):
 def test_an_advantage_is_the_own_fate_and_the_difference_of_values():
     before, task = _some(sns=2)
     p, places = _certain(_network(), 0.7), np.full(2, 9.0)
-    measures = replace(MEASURES, failure=0.5)
+    measures = replace(SITE_SETTINGS, failure=0.5)
 
     def value_of(state):
         return values.weighed(p, state, task, places, measures)[2]
@@ -203,14 +203,14 @@ def test_a_route_that_is_hardly_ever_in_time_is_never_taken():
     before, task = _some()
     for chance, hopeful in ((0.19, False), (0.21, True)):
         p = _certain(_network(), chance)
-        advantage, _, _ = values.weighed(p, before, task, np.array([9.0]), MEASURES)
+        advantage, _, _ = values.weighed(p, before, task, np.array([9.0]), SITE_SETTINGS)
         assert ((advantage[:, :, 1] > values.NEVER) == hopeful).all()
 
 
 def test_the_fate_of_a_task_is_its_chance_and_then_its_delay():
     before, task = _some()
     p, places = _certain(_network(), 0.6), np.array([9.0])
-    _, fate, _ = values.weighed(p, before, task, places, replace(MEASURES, failure=0.5))
+    _, fate, _ = values.weighed(p, before, task, places, replace(SITE_SETTINGS, failure=0.5))
     haste = 0.2 / 220.0  # a longest deadline's delay costs a fifth of a task
     delay = before["local"].min(-1) + task["local_service"]
     chance = np.where(delay <= task["slack"], 1.0, 0.0)
@@ -237,29 +237,29 @@ def test_a_task_is_rejected_unless_its_route_is_worth_more():
 
 def test_rules_come_from_the_training():
     config = load_next_config()
-    assert (RULES.failure, RULES.margin) == (config.en.failure, config.en.margin)
-    assert (RULES.books, RULES.evidence, RULES.semantic) == (True, True, True)
-    assert RULES.spans.slack == config.spans.slack
+    assert (SETTINGS.failure, SETTINGS.margin) == (config.en.failure, config.en.margin)
+    assert (SETTINGS.own_traffic, SETTINGS.evidence, SETTINGS.semantic) == (True, True, True)
+    assert SETTINGS.spans.slack == config.spans.slack
     assert (
-        rules_from(Fields(config.model_dump(mode="json"))) == RULES
+        settings_from(Fields(config.model_dump(mode="json"))) == SETTINGS
     )  # as a controller's folder has them
     other = load_next_config("next", ["en.failure=0.3", "sn.semantic=false", "en.books=false"])
-    changed = replace(RULES, failure=0.3, semantic=False, books=False)
-    assert rules_from(Fields(other.model_dump())) == changed
-    assert RULES.carried == (WORK, STORAGE)
+    changed = replace(SETTINGS, failure=0.3, semantic=False, own_traffic=False)
+    assert settings_from(Fields(other.model_dump())) == changed
+    assert SETTINGS.carried == (WORK, STORAGE)
     assert changed.carried == (IDLE, WAIT, WORK, STORAGE)
 
 
 def test_lengths_of_time_are_in_the_longest_deadline_of_the_site():
     longer = site(load("paper", ["workload.deadline.clip_ms=[60, 440]"]))
-    assert measures_of(RULES, longer).wait_ms == 2 * MEASURES.wait_ms == 2 * 0.15 * 220.0
-    assert measures_of(RULES, longer).haste_per_ms == MEASURES.haste_per_ms / 2
+    assert settings_at(SETTINGS, longer).wait_ms == 2 * SITE_SETTINGS.wait_ms == 2 * 0.15 * 220.0
+    assert settings_at(SETTINGS, longer).haste_per_ms == SITE_SETTINGS.haste_per_ms / 2
 
 
 def test_books_have_an_entry_for_every_task_that_an_sn_can_hold():
     """40 tasks fit into this SN, and all of them are in the books until the EN hears of them."""
     scenario = load("paper", ["sn.storage_bytes=2e6", "sn.queue_capacity=40"])
-    books = Books(site(scenario), RULES)
+    books = BacklogEstimate(site(scenario), SETTINGS)
     for number in range(40):
         seen = tasks(scenario, task=number, carries=2, status_ms=np.nan)
         books.write(seen, books.see(seen), np.array([1]))
@@ -273,20 +273,20 @@ def test_a_raw_status_tells_how_many_slots_are_busy():
     # Room for one task is taken, but all slots but one are busy.
     told = {IDLE: 1.0, WAIT: 0.0, WORK: 1e6, STORAGE: storage - 50000.0}
     for semantic, free in ((True, slots - 1), (False, 1)):
-        rules = replace(RULES, semantic=semantic)
+        rules = replace(SETTINGS, semantic=semantic)
         status = [told[field] for field in rules.carried]
         seen = tasks(scenario, carries=len(status), status=status, status_ms=1003.0)
-        left = Books(site(scenario), rules).see(seen).before["remote"]
+        left = BacklogEstimate(site(scenario), rules).see(seen).before["remote"]
         assert (left == 0).sum() == free
 
 
 def test_runs_of_any_number_of_worlds_sit_in_their_rows():
-    seats = Seats([0, 1, 1, 0, 1], 2)
+    run_rows = RunRows([0, 1, 1, 0, 1], 2)
     rows = RNG.normal(size=(3, 4)).astype(np.float32)
     worlds = np.array([4, 0, 2])
-    spread = seats.spread(worlds, rows)
+    spread = run_rows.spread(worlds, rows)
     assert spread.shape == (2, 3, 4)
-    np.testing.assert_array_equal(seats.gathered(worlds, spread), rows)
+    np.testing.assert_array_equal(run_rows.gathered(worlds, spread), rows)
 
 
 def test_an_empty_seat_counts_as_one_with_a_single_place():
@@ -299,7 +299,7 @@ def test_an_empty_seat_counts_as_one_with_a_single_place():
         nothing = np.zeros((*places.shape[:2], 1 + places.shape[2]))
         return nothing, nothing, None
 
-    rule = NextDispatcher(site(uneven, 3), {}, Seats([0, 0, 1], 2), RULES, weigh)
+    rule = NextDispatcher(site(uneven, 3), {}, RunRows([0, 0, 1], 2), SETTINGS, weigh)
     rule.consider(tasks(uneven, 2, carries=2, status=0.0, en=[0, 1]))  # none of the third world
     [places] = shown
     assert places.tolist() == [[[1.0, 9.0], [9.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]]
@@ -309,10 +309,10 @@ def test_an_empty_seat_counts_as_one_with_a_single_place():
 def test_shares_are_at_most_one(group, name):
     told = load_next_config().model_dump()
     told[group][name] = 1.0
-    rules_from(Fields(told))
+    settings_from(Fields(told))
     told[group][name] = 1.001
     with pytest.raises(ValueError, match=name):
-        rules_from(Fields(told))
+        settings_from(Fields(told))
 
 
 def _looked(scenario):
@@ -331,8 +331,8 @@ def test_an_update_is_sent_if_it_is_worth_its_price():
     """Two numbers cost 4 of the 96 that a success is worth: 0.0417 tasks."""
     scenario = load("shared-sn")
     seen = _looked(scenario)
-    told = News(site(scenario), RULES).of(seen)
-    assert told.shape == (1, NEWS)
+    told = StateChange(site(scenario), SETTINGS).of(seen)
+    assert told.shape == (1, CHANGE_SIZE)
     assert told[0, 1] == pytest.approx(min(seen.sn_state[0, WORK] / 108_000.0 / 33.0, 2.0))
     for worth, sends, interval in (
         (0.0418, True, 11.0),
@@ -361,18 +361,18 @@ def test_news_is_what_the_ens_cannot_expect():
         acknowledged=np.array([[[10.0 * rate, 0.5 * storage]]]),
         acknowledged_ms=np.array([[500.0]]),
     )
-    told = News(site(scenario), RULES).of(seen)[0]
+    told = StateChange(site(scenario), SETTINGS).of(seen)[0]
     np.testing.assert_allclose(told[1:7], [20 / 33, 14 / 33, 0.0, 0.25, 0.25, 4 / 200])
     # While nothing is acknowledged, an EN expects an idle SN.
     silent = replace(seen, acknowledged=np.zeros((1, 1, 2)), acknowledged_ms=np.array([[np.nan]]))
-    told = News(site(scenario), RULES).of(silent)[0]
+    told = StateChange(site(scenario), SETTINGS).of(silent)[0]
     np.testing.assert_allclose(told[1:7], [20 / 33, 20 / 33, 0.0, 0.25, 0.25, 2.0])
 
 
 def test_a_status_carries_what_the_rules_say():
     scenario = load("shared-sn")
     seen = _looked(scenario)
-    for rules in (RULES, replace(RULES, semantic=False)):
+    for rules in (SETTINGS, replace(SETTINGS, semantic=False)):
         numbers = _updater(scenario, 0.0, rules=rules).encode(seen.states)
         np.testing.assert_array_equal(numbers, seen.sn_state[:, rules.carried])
 
@@ -382,26 +382,28 @@ def test_a_raw_update_must_be_worth_twice_as_much():
     seen = _looked(scenario)
     raw = replace(seen, acknowledged=np.zeros((1, 1, 4)))
     for semantic, told, sends in ((True, seen, True), (False, raw, False)):
-        agents = NextAgents({}, _layers(0.06), replace(RULES, semantic=semantic))
+        agents = NextAgents({}, _layers(0.06), replace(SETTINGS, semantic=semantic))
         assert agents.at_work().updater(site(scenario)).decide(told)[0].tolist() == [sends]
 
 
 def _layers(worth, doubt=0.0):
-    layers = {"worth": np.zeros((1, NEWS)), "doubt": np.zeros((1, NEWS, NEWS))}
+    layers = {"worth": np.zeros((1, CHANGE_SIZE)), "doubt": np.zeros((1, CHANGE_SIZE, CHANGE_SIZE))}
     layers["worth"][0, 0], layers["doubt"][0, 0, 0] = worth, doubt
     return layers
 
 
-def _updater(scenario, worth, doubt=0.0, rules=RULES):
-    return NextUpdater(site(scenario), _layers(worth, doubt), Seats([0], 1), rules)
+def _updater(scenario, worth, doubt=0.0, rules=SETTINGS):
+    return NextUpdater(site(scenario), _layers(worth, doubt), RunRows([0], 1), rules)
 
 
 def test_an_sn_that_no_task_fits_into_gets_none_and_spoils_nothing():
     scenario = load("campus", ["sn.storage_bytes=[40000.0, 480000.0]"])
-    p, books = _network(), Books(site(scenario), RULES)
+    p, books = _network(), BacklogEstimate(site(scenario), SETTINGS)
     assert books.sn_places[0].tolist() == [0, 9]
     agents = NextAgents(
-        p, {"worth": np.zeros((1, NEWS)), "doubt": np.zeros((1, NEWS, NEWS))}, RULES
+        p,
+        {"worth": np.zeros((1, CHANGE_SIZE)), "doubt": np.zeros((1, CHANGE_SIZE, CHANGE_SIZE))},
+        SETTINGS,
     )
     dispatcher = agents.of([0]).at_work().dispatcher(site(scenario))
     with np.errstate(all="raise"):
@@ -412,7 +414,7 @@ def test_an_sn_that_no_task_fits_into_gets_none_and_spoils_nothing():
 
 def test_books_grow_when_more_is_on_its_way_than_sns_hold():
     scenario = load("paper")
-    books, count = Books(site(scenario), RULES), 60
+    books, count = BacklogEstimate(site(scenario), SETTINGS), 60
     for number in range(count):
         now = 1003.0 + 0.01 * number
         task = tasks(scenario, task=number, time_ms=now, carries=2, status_ms=np.nan)

@@ -19,6 +19,7 @@ from cosmo.control import BASELINES
 from cosmo.control.full_information import Yardstick
 from cosmo.workload import episode
 from cosmo.world import Truth
+from cosmo.world.records import Seen
 
 POLICY = '''
 """Policies of a user."""
@@ -134,8 +135,8 @@ def test_only_yardsticks_are_handed_the_truth():
     simulate(scenario, Knows())
     assert set(handed) == {(1, (1, 2), (1, 1, 6))}
     # Nobody else has any field of it before them: an EN not even an SN's state, which is the SN's.
-    hidden = {"truth", "settled", "outcome", *Truth.__slots__}
-    for seen in (DispatchObservation, Feedback):
+    hidden = {"truth", "settled", "outcome", *Truth._fields}
+    for seen in (DispatchObservation, Feedback, Seen):  # the last is all that compiled rules get
         assert not hidden & set(dir(seen))
     assert hidden & set(dir(UpdateObservation)) == {"sn_state"}
     assert {name for name, kind in METHODS.items() if kind.privileged} == {"full-information"}

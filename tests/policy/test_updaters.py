@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cosmo import load, method, play, simulate
-from cosmo.policy.updaters.aoci_online import AociThreshold
-from cosmo.policy.updaters.aoi_threshold import threshold_ms
+from cosmo.policy.rules.aoci_online import delivered, end_cycle, no_knowledge, threshold
+from cosmo.policy.rules.aoi_threshold import threshold_ms
 from cosmo.study import reported
 from cosmo.workload import Tasks, episode, from_tasks, squared_variation
 from observations import site
@@ -46,7 +46,7 @@ def test_the_threshold_policy_has_the_age_that_renewal_theory_says(loss, jitter)
     """Updates get through after G periods, G geometric, and a delay Y: the mean age is
     E[Y] + τ·E[G²]/(2·E[G]), the mean peak E[Y] + τ·E[G]."""
     settings = [f"status.loss_probability={loss}", f"status.jitter_ms={jitter}"]
-    scenario = load("paper", [*settings, "episode.window_ms=4e6"])
+    scenario = load("paper", [*settings, "episode.window_ms=1e6"])
     period = 70.0
     name = f"periodic:interval_ms={period}"  # what the threshold policy does, see below
     _, status = _status(scenario, name)
@@ -109,25 +109,21 @@ def _average_cost(limit, count=400_000):
 def test_aoci_learns_the_optimal_threshold_of_a_known_delay_law():
     """p = 0.3, exponential delays of mean 1, cost 1: H = 1.80."""
     random = np.random.default_rng(5)
-    channels, rows = 400, np.arange(400)
-    learner = AociThreshold(channels, COST, beta=0.0, largest_beta=100.0)
-    last_delay = np.zeros(channels)
-    for _ in range(2500):
-        # From the generation of the last news until the first update of the cycle.
-        length = np.maximum(learner.threshold(rows), last_delay)
-        updates = np.zeros(channels)
-        going = rows
-        while len(going):
-            delay = random.exponential(1.0, len(going))
-            changed = random.random(len(going)) < P
-            learner.delivered(going, delay, changed)
-            length[going[~changed]] += delay[~changed]
-            updates[going] += 1
-            last_delay[going] = delay
-            going = going[~changed]
-        learner.cycle(rows, length, updates)
-    learned = learner.threshold(rows)
-    assert learned.mean() == pytest.approx(1.80, abs=0.03)
+    channels, cycles = 40, 2500
+    learner = no_knowledge((1, channels), COST, beta=0.0, largest=100.0)
+    for channel in range(channels):
+        last_delay = 0.0
+        for _ in range(cycles):
+            # From the generation of the last new update until the first update of the cycle.
+            length, updates, changed = max(threshold(learner, 0, channel), last_delay), 0, False
+            while not changed:
+                last_delay, changed = random.exponential(1.0), random.random() < P
+                delivered(learner, 0, channel, last_delay, changed)
+                length += 0.0 if changed else last_delay
+                updates += 1
+            end_cycle(learner, 0, channel, length, updates)
+    learned = np.array([threshold(learner, 0, channel) for channel in range(channels)])
+    assert learned.mean() == pytest.approx(1.80, abs=0.1)
     assert learned.std() < 0.25
 
     # And 1.80 is the optimum: no other threshold costs less.
@@ -140,7 +136,7 @@ def test_aoci_learns_the_optimal_threshold_of_a_known_delay_law():
 
 def _cost(name, arrivals, rate):
     scenario = load("paper", [f"workload.arrivals={arrivals}", f"workload.rate={rate}"])
-    return simulate(scenario, method(name), seed=0, episodes=5).metrics["update_cost_rate"].mean
+    return simulate(scenario, method(name), seed=0, episodes=2).metrics["update_cost_rate"].mean
 
 
 def _reported(name, arrivals, rate):
@@ -165,14 +161,15 @@ def test_aoci_costs_what_the_paper_says_at_every_load(arrivals, rate):
 
 def test_aov_says_every_change_once_even_while_it_is_on_its_way():
     """One task at the SN: it begins and it ends, and neither is repeated at the checks between."""
-    scenario = load("paper", ["en.storage_bytes=40000"])  # no room at the EN: it is offloaded
+    settings = ["en.storage_bytes=40000", "episode.window_ms=2000", "episode.warmup_ms=0"]
+    scenario = load("paper", settings)  # no room at the EN: it is offloaded
     one = (np.array([value]) for value in (100.0, 0, 0, 30000.0, 540000.0, 100.0))
     time, ue, en, size, cycles, deadline = one
     task = from_tasks(scenario, Tasks(time, en, ue, size, cycles, deadline), 0, 0)
     [outcome] = play(scenario, method("aov-gap:threshold=0.2"), [task])
     assert outcome.action.tolist() == [1]
     assert outcome.updates == 2
-    lossy = load("paper", ["en.storage_bytes=40000", "status.loss_probability=0.9"])
+    lossy = load("paper", [*settings, "status.loss_probability=0.9"])
     [outcome] = play(lossy, method("aov-gap:threshold=0.2,timeout_ms=5"), [task])
     assert outcome.updates > 2  # what is not acknowledged in time is said again
 
@@ -181,7 +178,8 @@ def test_aov_is_silent_while_nothing_moves():
     outcome, status = _status(load("paper"), "aov-gap")
     assert outcome.updates == 0
     assert status.aoi_ms == pytest.approx(6000.0)
-    lossy = load("paper", ["workload.rate=320", "status.loss_probability=0.5"])
+    settings = ["status.loss_probability=0.5", "episode.window_ms=3000"]
+    lossy = load("paper", ["workload.rate=320", *settings])
     [outcome] = play(lossy, method("aov-gap"), [episode(lossy, 0, 0)])
     assert outcome.updates > 50  # what is lost does not silence it for good
 
@@ -189,7 +187,7 @@ def test_aov_is_silent_while_nothing_moves():
 @pytest.mark.parametrize("name", ["aoci-online", "aov-gap", "aoi-threshold", "prequal"])
 def test_updaters_survive_several_nodes_losses_and_jitter(name):
     settings = ["status.loss_probability=0.4", "status.jitter_ms=15"]
-    scenario = load("campus", [*settings, "workload.rate=200"])
+    scenario = load("campus", [*settings, "workload.rate=200", "episode.window_ms=4000"])
     [outcome] = play(scenario, method(name), [episode(scenario, 0, 0)])
     assert outcome.updates > 100
     assert outcome.status.aoi_ms < 1000

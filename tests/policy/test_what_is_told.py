@@ -14,12 +14,12 @@ from cosmo import METHODS, Dispatcher, Method, SnStates, Updater, load, play
 from cosmo.learn.config import load_config
 from cosmo.learn.next.config import load_next_config
 from cosmo.node import NOTHING, RAW, WORK
-from cosmo.policy.described import Fields
+from cosmo.policy.controller_fields import Fields
 from cosmo.policy.learned import Agents, Learned
 from cosmo.policy.networks import encoder_shapes, shapes, sn_shapes
 from cosmo.policy.next.agents import LearnedNext, NextAgents
-from cosmo.policy.next.rules import rules_from
-from cosmo.policy.next.sn import NEWS
+from cosmo.policy.next.settings import settings_from
+from cosmo.policy.next.sn import CHANGE_SIZE
 from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.policy.outside import from_callable
 from cosmo.policy.trained import TRAINED, Trained
@@ -34,7 +34,8 @@ PERIOD_MS = 20.0
 def _worlds():
     """The same tasks; the SN of one world is quiet, that of the other busy from the start."""
     world, other = episode(SCENARIO, 5, 0), episode(BUSY, 5, 0).background
-    quiet = {name: getattr(other, name)[:0] for name in other.__slots__}
+    columns = {name: getattr(other, name) for name in other.__slots__}
+    quiet = {name: column[:0] for name, column in columns.items() if column is not None}
     return [replace(world, background=replace(other, **quiet)), replace(world, background=other)]
 
 
@@ -121,10 +122,10 @@ def _learned(hierarchical=True, semantic=True, seed=11):
 
 
 def _learned_next(semantic=True):
-    rules = replace(rules_from(Fields(load_next_config().model_dump())), semantic=semantic)
+    rules = replace(settings_from(Fields(load_next_config().model_dump())), semantic=semantic)
     en = _some_layers(value_shapes(8, 8) | chance_shapes(8), 11)
     en["value.w"] *= 0.02  # prices are small beside fates
-    sn = {"worth": np.zeros((2, NEWS)), "doubt": np.zeros((2, NEWS, NEWS))}
+    sn = {"worth": np.zeros((2, CHANGE_SIZE)), "doubt": np.zeros((2, CHANGE_SIZE, CHANGE_SIZE))}
     return LearnedNext(NextAgents(en, sn, rules))
 
 

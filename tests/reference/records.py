@@ -55,6 +55,11 @@ class Parameters:
     history_ms: float = 500
     undecided_after_ms: float = 5000
     window_ms: float = 10000
+    # R35: the cycles that nodes see of every task, None if they see what is declared.
+    undeclared_cycles: float | None = None
+    speeds: list[tuple[float, str, int, float]] = field(
+        default_factory=list
+    )  # R37: time, en or sn, …
 
     def reach(self, en: int) -> list[int]:
         """R30: the SNs that an EN reaches; its action k is the k-th of them."""
@@ -76,8 +81,9 @@ class Task:
     en: int
     ue: int
     input_bytes: float
-    cycles: float
+    cycles: float  # declared
     deadline: float  # relative to time
+    true_cycles: float | None = None  # R35; None: as declared
 
 
 @dataclass
@@ -86,6 +92,7 @@ class Background:
     sn: int
     input_bytes: float
     cycles: float
+    true_cycles: float | None = None
 
 
 @dataclass
@@ -127,6 +134,9 @@ class TaskView:
     feasible: list[bool]
     en_state: State
     cache: list[Reading]  # over SNs reached
+    cycles: float  # that the EN sees (R35)
+    local_wait: float  # until a slot of the EN would be free, by what it sees
+    speed: float  # the EN's present factor (R37)
 
 
 @dataclass
@@ -136,3 +146,4 @@ class UpdateView:
     state: State
     acknowledged: list[Reading]  # over ENs that reach the SN
     recent: tuple[float, float, float] = (0.0, 0.0, 0.0)  # delay, success, failure (R19)
+    speed: float = 1.0  # the SN's present factor (R37)

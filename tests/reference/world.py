@@ -6,7 +6,7 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .records import (
     Background,
@@ -25,7 +25,7 @@ from .records import (
 )
 
 # R5: the order of events at one instant.
-FINISH, DELIVERY, EN_DECISION, SN_DECISION, GENERATION = range(5)
+FINISH, SPEED, DELIVERY, EN_DECISION, SN_DECISION, GENERATION = range(6)
 BYTES_PER_MS = 125.0  # of one Mbps
 
 Decide = Callable[[TaskView], int]
@@ -117,14 +117,20 @@ class Pipe:
         return self.delivered(max(ready, self.free), size, self.rate(now))
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """A task, or background work (index None), on its way to a node or at it."""
 
     index: int | None
-    cycles: float
+    cycles: float  # true
+    seen: float  # the cycles that nodes see (R35)
     reservation: float
     arrival: float  # at the node
+    executed: float = 0.0  # cycles, until `since`
+    since: float = math.nan  # from then on at the node's present speed
+    finish: float = math.nan
+    place: int = 0  # of its finish among events of one instant
+    scheduled: set[float] = field(default_factory=set)
 
 
 class Server:
@@ -133,10 +139,19 @@ class Server:
     def __init__(self, node: Node) -> None:
         self.node = node
         self.waiting: deque[Job] = deque()
-        self.running: list[tuple[float, Job]] = []  # (finish time, job)
+        self.running: list[Job] = []
+        self.factor = 1.0  # of its speed (R37)
 
     def jobs(self) -> list[Job]:
-        return [job for _, job in self.running] + list(self.waiting)
+        return self.running + list(self.waiting)
+
+    @property
+    def rate(self) -> float:
+        """Cycles/ms of one slot, at the present speed."""
+        return self.node.rate * self.factor
+
+    def executed(self, now: float, job: Job) -> float:
+        return job.executed + (now - job.since) * self.rate
 
     def has_room(self, reservation: float, ahead: Sequence[Job] = ()) -> bool:
         """R10, as if the jobs ahead were here already."""
@@ -147,17 +162,36 @@ class Server:
     def state(self, now: float) -> State:
         idle = self.node.slots - len(self.running)
         wait = now - self.waiting[0].arrival if self.waiting else 0.0
-        work = sum(job.cycles for job in self.waiting)
-        work += sum((finish - now) * self.node.rate for finish, _ in self.running)
-        return idle, wait, work, self.node.storage - sum(job.reservation for job in self.jobs())
+        work = sum(job.seen for job in self.waiting)
+        work += sum(self.seen_left(now, job) for job in self.running)
+        return (
+            idle,
+            wait,
+            work / self.factor,
+            self.node.storage - sum(job.reservation for job in self.jobs()),
+        )
+
+    def seen_left(self, now: float, job: Job) -> float:
+        """R35: of a running job, what is seen of it less what has been executed."""
+        return max(job.seen - self.executed(now, job), 0.0)
+
+    def seen_wait(self, now: float) -> float:
+        """How long a job that came now would wait, by the cycles that the node sees."""
+        slots = [0.0] * (self.node.slots - len(self.running))
+        slots += [self.seen_left(now, job) / self.rate for job in self.running]
+        for job in self.waiting:
+            slots.sort()
+            slots[0] += job.seen / self.rate
+        return min(slots)
 
     def forecast(self, now: float, job: Job, ahead: Sequence[Job]) -> float:
         """When a job would finish, after the jobs here and those on their way ahead of it."""
-        slots = [now] * (self.node.slots - len(self.running)) + [end for end, _ in self.running]
+        slots = [now] * (self.node.slots - len(self.running))
+        slots += [job.finish for job in self.running]
         heapq.heapify(slots)
         end = now
         for other in [*self.waiting, *ahead, job]:
-            end = max(other.arrival, heapq.heappop(slots)) + other.cycles / self.node.rate
+            end = max(other.arrival, heapq.heappop(slots)) + other.cycles / self.rate
             heapq.heappush(slots, end)
         return end
 
@@ -200,6 +234,8 @@ class World:
         # Of every SN (time, delay or None if refused, success), as it judges itself (R29).
         self.ended: list[list[tuple[float, float | None, bool]]] = [[] for _ in p.sns]
         self.results = [Result() for _ in tasks]
+        for time, kind, node, factor in p.speeds:
+            self.at(time, SPEED, self.on_speed, kind, node, factor)
         for index, task in enumerate(tasks):
             self.at(task.time, GENERATION, self.on_request, index)
         for work in background:
@@ -244,10 +280,15 @@ class World:
                 self.at(end, EN_DECISION, self.on_task, index)
 
     def on_background(self, work: Background) -> None:
-        self.join(self.sns[work.sn], work.sn, self.job(None, work.input_bytes, work.cycles))
+        self.join(self.sns[work.sn], work.sn, self.job(None, work))
 
-    def job(self, index: int | None, input_bytes: float, cycles: float) -> Job:
-        return Job(index, cycles, max(input_bytes, self.p.reservation_floor_bytes), self.now)
+    def job(self, index: int | None, work: Task | Background) -> Job:
+        """R35: true cycles are executed; nodes see the declared ones, or the same of all."""
+        true = work.cycles if work.true_cycles is None else work.true_cycles
+        told = self.p.undeclared_cycles
+        seen = work.cycles if told is None else told
+        reservation = max(work.input_bytes, self.p.reservation_floor_bytes)
+        return Job(index, true, seen, reservation, self.now)
 
     def routes(self, task: Task, job: Job) -> tuple[list[float], list[bool]]:
         """R15: the estimated delay of every route and whether it is feasible."""
@@ -258,7 +299,7 @@ class World:
             server = self.sns[sn]
             up, down = self.up[task.en][sn], self.down[task.en][sn]
             arrival = up.estimate(self.now, self.now, task.input_bytes)
-            sent = Job(job.index, job.cycles, job.reservation, arrival)
+            sent = Job(job.index, job.cycles, job.seen, job.reservation, arrival)
             ahead = [other for other in self.in_flight[sn] if other.arrival <= arrival]
             ahead.sort(key=lambda other: other.arrival)  # stable: ties in the order of sending
             completion = server.forecast(self.now, sent, ahead)
@@ -270,13 +311,18 @@ class World:
     def on_task(self, index: int) -> None:
         """The EN decides (R1)."""
         task, server = self.tasks[index], self.ens[self.tasks[index].en]
-        job = self.job(index, task.input_bytes, task.cycles)
+        job = self.job(index, task)
         estimates, feasible = self.routes(task, job)
         local_room = server.has_room(job.reservation)
         reach = self.reach[task.en]
         state, cache = server.state(self.now), [self.cache[task.en][sn] for sn in reach]
         offered = list(feasible)
-        view = TaskView(index, task.en, self.now, local_room, estimates, offered, state, cache)
+        view = TaskView(
+            *(index, task.en, self.now, local_room, estimates, offered, state, cache),
+            cycles=job.seen,
+            local_wait=server.seen_wait(self.now),
+            speed=server.factor,
+        )
         action = self.decide(view)
         result = self.results[index]
         result.action, result.decided, result.feasible = action, self.now, feasible
@@ -320,12 +366,34 @@ class World:
     def start(self, server: Server, sn: int | None) -> None:
         if server.waiting and len(server.running) < server.node.slots:
             job = server.waiting.popleft()
-            finish = self.now + job.cycles / server.node.rate
-            server.running.append((finish, job))
-            self.at(finish, FINISH, self.on_finish, server, sn, job)
+            job.since, job.place = self.now, self.sequence
+            server.running.append(job)
+            self.sequence += 1
+            self.finish_later(server, sn, job)
 
-    def on_finish(self, server: Server, sn: int | None, job: Job) -> None:
-        server.running = [entry for entry in server.running if entry[1] is not job]
+    def finish_later(self, server: Server, sn: int | None, job: Job) -> None:
+        """Schedule the finish of a running job; one that was scheduled before is void (R37)."""
+        job.finish = self.now + (job.cycles - job.executed) / server.rate
+        if job.finish not in job.scheduled:
+            job.scheduled.add(job.finish)
+            event = self.on_finish, (server, sn, job, job.finish)
+            heapq.heappush(self.events, (job.finish, FINISH, job.place, *event))
+
+    def on_speed(self, kind: str, node: int, factor: float) -> None:
+        """R37: running jobs go on at the new speed with what is left of them."""
+        server = self.ens[node] if kind == "en" else self.sns[node]
+        if factor == server.factor:
+            return
+        for job in server.running:
+            job.executed, job.since = server.executed(self.now, job), self.now
+        server.factor = factor
+        for job in server.running:
+            self.finish_later(server, None if kind == "en" else node, job)
+
+    def on_finish(self, server: Server, sn: int | None, job: Job, when: float) -> None:
+        if job.finish != when or job not in server.running:
+            return
+        server.running.remove(job)
         self.start(server, sn)
         if job.index is None:
             return
@@ -369,7 +437,8 @@ class World:
         state = self.sns[sn].state(self.now)
         told = self.told(sn)
         acknowledged = [self.acknowledged[sn][en] for en in told]
-        view = UpdateView(sn, self.now, state, acknowledged, self.recent(sn))
+        speed = self.sns[sn].factor
+        view = UpdateView(sn, self.now, state, acknowledged, self.recent(sn), speed)
         send, interval = self.update(view)
         if interval <= 0:
             raise ValueError(f"interval {interval!r} must be positive")

@@ -10,7 +10,16 @@ from cosmo.scenario import changed, dump
 
 
 def test_presets():
-    others = ["block", "campus", "city", "district", "fading-backhaul", "shared-sn", "volatile"]
+    others = ["block", "campus", "city", "district", "fading-backhaul", "shared-sn"]
+    others += [
+        "skewed",
+        "tenants",
+        "tenants-dense",
+        "throttled",
+        "uncertain",
+        "undeclared",
+        "volatile",
+    ]
     assert preset_names() == ["paper", *others]
     paper = load("paper")
     assert paper.capacity_cycles_per_ms == 144000.0
@@ -114,8 +123,8 @@ def test_code_sets_values_and_nothing_in_them_is_read():
             "workload.steps.weights=[0,0,0]",
             "workload.steps.weights = [0.0, 0.0, 0.0]: must not all be 0",
         ),
-        ("rate", "--set rate: must look like workload.rate=220"),
-        ("workload..rate=1", "--set workload..rate=1: must look like workload.rate=220"),
+        ("rate", "setting 'rate': must look like workload.rate=220"),
+        ("workload..rate=1", "setting 'workload..rate=1': must look like workload.rate=220"),
         ("workload.rate.x=1", "workload.rate.x: rate is a value, not a group of fields"),
     ],
 )

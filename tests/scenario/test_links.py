@@ -36,7 +36,7 @@ def test_a_list_for_each_en_and_links_that_differ():
     assert scenario_from(scenario.model_dump()) == scenario
     site = site_of(scenario)
     assert not site.links.all_alike
-    ens, columns = site.links.told
+    ens, columns = site.links.reached_by
     assert ens.tolist() == [[0, 2, -1], [0, 1, 2]]
     assert columns.tolist() == [[0, 0, -1], [1, 0, 1]]
 

@@ -9,9 +9,9 @@ from small import small_plan
 from cosmo import InputError
 from cosmo.files import write_record
 from cosmo.measure import clairvoyant_bound
-from cosmo.study import conduct, load
+from cosmo.report.figures import metric_figure
+from cosmo.study import conduct, load_study
 from cosmo.study.executor import Finished
-from cosmo.study.figures import metric_figure
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import read_about
 from cosmo.study.units import at_load
@@ -36,7 +36,7 @@ def study(tmp_path_factory):
     assert not conduct(
         small_plan(("all-local", "random"), bound=True, **PLAN), folder, Here()
     ).failed
-    return load(folder)
+    return load_study(folder)
 
 
 def test_there_is_one_for_every_load_run_and_episode(study):

@@ -8,7 +8,7 @@ from polars.testing import assert_frame_equal
 from small import small_plan
 
 from cosmo import InputError
-from cosmo.study import LocalExecutor, conduct, load, progress_of
+from cosmo.study import LocalExecutor, conduct, load_study, progress_of
 from cosmo.study.checks import DONE, damage, finished
 
 PLAN = small_plan(("cosmo", "all-local"), rates=[320.0])
@@ -18,7 +18,7 @@ PLAN = small_plan(("cosmo", "all-local"), rates=[320.0])
 def whole(tmp_path_factory):
     """A finished study."""
     folder = tmp_path_factory.mktemp("study") / "whole"
-    assert not conduct(PLAN, folder, LocalExecutor(1)).failed
+    assert not conduct(PLAN, folder, LocalExecutor()).failed
     return folder
 
 
@@ -56,13 +56,13 @@ def test_a_damaged_unit_is_done_again_and_named(whole, copy, method, name, harm)
     path = unit / name
     {"flip": _flip, "delete": lambda p: p.unlink(), "empty": lambda p: p.write_text("")}[harm](path)
     assert list(progress_of(copy, PLAN).damaged) == [unit.name]
-    progress = conduct(PLAN, copy, LocalExecutor(1))
+    progress = conduct(PLAN, copy, LocalExecutor())
     assert list(progress.damaged) == [unit.name]
     assert str(unit) in progress.damaged[unit.name]
     assert not progress.failed
     assert progress.done == len(progress.units)
     assert not progress_of(copy, PLAN).damaged
-    one, other = load(whole), load(copy)
+    one, other = load_study(whole), load_study(copy)
     assert_frame_equal(one.metrics, other.metrics, check_exact=True)
     assert_frame_equal(one.curves, other.curves, check_exact=True)
 
@@ -72,7 +72,7 @@ def test_only_what_is_damaged_is_done_again(copy):
     before = (other / DONE).stat().st_mtime_ns
     (unit / "metrics.parquet").unlink()
     told = []
-    conduct(PLAN, copy, LocalExecutor(1), lambda progress: told.append(dict(progress.share)))
+    conduct(PLAN, copy, LocalExecutor(), lambda progress: told.append(dict(progress.share)))
     shares = {share[unit.name] for share in told}
     assert (other / DONE).stat().st_mtime_ns == before
     assert not {share for share in shares if 0 < share < 0.9}  # the checkpoint was kept
@@ -83,8 +83,8 @@ def test_a_flipped_state_does_not_spoil_what_is_done_again(whole, copy):
     _flip(unit / "checkpoint" / "state.npz")
     assert finished(unit)  # of no use any more
     (unit / "metrics.parquet").unlink()
-    assert not conduct(PLAN, copy, LocalExecutor(1)).failed
-    assert_frame_equal(load(whole).metrics, load(copy).metrics, check_exact=True)
+    assert not conduct(PLAN, copy, LocalExecutor()).failed
+    assert_frame_equal(load_study(whole).metrics, load_study(copy).metrics, check_exact=True)
 
 
 def test_a_training_state_may_be_gone(copy):
@@ -98,9 +98,9 @@ def test_a_training_state_may_be_gone(copy):
 def test_a_flipped_table_is_refused_and_gathered_again(whole, copy, place):
     _flip(copy / "metrics.parquet", place)
     with pytest.raises(InputError, match=r"not what was written.* gather it again with: cosmo"):
-        load(copy)
-    conduct(PLAN, copy, LocalExecutor(1))
-    assert_frame_equal(load(whole).metrics, load(copy).metrics, check_exact=True)
+        load_study(copy)
+    conduct(PLAN, copy, LocalExecutor())
+    assert_frame_equal(load_study(whole).metrics, load_study(copy).metrics, check_exact=True)
 
 
 def test_a_flipped_plan_is_refused(copy):
@@ -109,4 +109,4 @@ def test_a_flipped_plan_is_refused(copy):
     path.write_text(told.replace('"episodes": 2', '"episodes": 3', 1))
     assert json.loads(path.read_text()) != json.loads(told)
     with pytest.raises(InputError, match="not what was written"):
-        load(copy)
+        load_study(copy)

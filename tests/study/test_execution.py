@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from polars.testing import assert_frame_equal
 from small import SHORT, Odd, do_odd, small_plan
 
 from cosmo import InputError
-from cosmo.study import LocalExecutor, conduct, load, load_plan, progress_of
+from cosmo.study import LocalExecutor, conduct, load_plan, load_study, progress_of
 from cosmo.study.checks import DONE
 from cosmo.study.executor import Event, Failed, Finished
 from cosmo.study.statistics import bounds
@@ -20,7 +21,7 @@ from slow import alive, wait_until
 
 
 def _results(folder):
-    study = load(folder)
+    study = load_study(folder)
     return study.metrics, study.curves
 
 
@@ -35,7 +36,7 @@ METHODS = ("cosmo", "all-local", "random")
 def whole(tmp_path_factory):
     """A study with training, undisturbed."""
     folder = tmp_path_factory.mktemp("study") / "whole"
-    progress = conduct(small_plan(METHODS), folder, LocalExecutor(2))
+    progress = conduct(small_plan(METHODS), folder, LocalExecutor())
     assert not progress.failed
     return folder
 
@@ -58,7 +59,7 @@ def test_results_have_a_row_for_every_method_load_run_and_episode(whole):
         320,
     ]
     assert curves.height == 2 * 2 * 2
-    assert load(whole).checkpoint("cosmo", 320.0, "poisson", "paper").is_dir()
+    assert load_study(whole).checkpoint("cosmo", 320.0, "poisson", "paper").is_dir()
     about = json.loads((whole / "study.json").read_text())
     assert about["plan"]["name"] == "small"
     assert "jax" in about["versions"]
@@ -67,7 +68,7 @@ def test_results_have_a_row_for_every_method_load_run_and_episode(whole):
 def test_the_result_does_not_depend_on_the_number_of_workers(tmp_path):
     plan = small_plan()
     tables = []
-    for workers in (1, 3):
+    for workers in (1, 2):
         conduct(plan, tmp_path / str(workers), LocalExecutor(workers))
         tables.append(_results(tmp_path / str(workers))[0])
     assert_frame_equal(*tables, check_exact=True)
@@ -77,10 +78,10 @@ def test_methods_face_equal_workloads_and_equal_simulate(tmp_path):
     from cosmo import load as load_scenario
     from cosmo import method, simulate
 
-    conduct(small_plan(("aoci-online",)), tmp_path / "study", LocalExecutor(1))
+    conduct(small_plan(("aoci-online",)), tmp_path / "study", LocalExecutor())
     scenario = load_scenario("paper", [*SHORT, "workload.rate=320"])
     alone = simulate(scenario, method("aoci-online"), seed=3, episodes=2).episodes
-    rows = load(tmp_path / "study").metrics.filter(rate=320.0, seed=3)
+    rows = load_study(tmp_path / "study").metrics.filter(rate=320.0, seed=3)
     assert rows["success_rate"].to_list() == [each["success_rate"] for each in alone]
 
 
@@ -157,7 +158,7 @@ def test_workers_leave_when_their_parent_is_killed(tmp_path):
 
 
 def test_a_worker_that_dies_costs_another_try_and_nothing_else(tmp_path):
-    units = [Odd(number, deaths=number % 3) for number in range(6)]
+    units = [Odd(number, deaths=number) for number in range(3)]
     events = _events(LocalExecutor(2), units, tmp_path)
     assert not [event for event in events if isinstance(event, Failed)]
     assert {event.unit for event in events if isinstance(event, Finished)} == set(units)
@@ -175,14 +176,15 @@ def test_a_unit_that_always_dies_or_fails_does_not_sink_the_others(tmp_path):
     assert len([event for event in events if isinstance(event, Finished)]) == 2
 
 
-@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_whatever_a_policy_raises_is_its_units_failure(tmp_path, kind):
-    units = [Odd(0, error="enough", kind=kind), Odd(1)]
-    events = _events(LocalExecutor(1), units, tmp_path)
-    [failed] = [event for event in events if isinstance(event, Failed)]
-    assert failed.cause.startswith(f"{kind.__name__}: enough (at small.py:")
-    assert len(list((tmp_path / "odd-0").glob("try-*"))) == 1
-    assert [event.unit.number for event in events if isinstance(event, Finished)] == [1]
+def test_whatever_a_policy_raises_is_its_units_failure(tmp_path):
+    kinds = SystemExit, KeyboardInterrupt, GeneratorExit
+    units = [Odd(number, error="enough", kind=kind) for number, kind in enumerate(kinds)]
+    events = _events(LocalExecutor(1), [*units, Odd(3)], tmp_path)
+    failed = [event.cause for event in events if isinstance(event, Failed)]
+    for number, (kind, cause) in enumerate(zip(kinds, failed, strict=True)):
+        assert cause.startswith(f"{kind.__name__}: enough (at small.py:")
+        assert len(list((tmp_path / f"odd-{number}").glob("try-*"))) == 1
+    assert [event.unit.number for event in events if isinstance(event, Finished)] == [3]
 
 
 def test_closing_the_iterator_stops_all_work(tmp_path):
@@ -205,18 +207,18 @@ def test_a_failing_method_is_reported_with_its_cause_and_can_be_mended(tmp_path)
     )
     mine.write_text(broken.format(line="raise ZeroDivisionError('of mine')"))
     plan, folder = small_plan((f"{mine}:Mine", "all-local")), tmp_path / "study"
-    progress = conduct(plan, folder, LocalExecutor(2))
+    progress = conduct(plan, folder, LocalExecutor())
     [cause] = progress.failed.values()
     assert "Mine" in cause
     assert "of mine" in cause
-    assert load(folder).metrics["method"].unique().to_list() == ["all-local"]
+    assert load_study(folder).metrics["method"].unique().to_list() == ["all-local"]
     assert list(progress_of(folder, plan).failed.values()) == [cause]
     mine.write_text(broken.format(line="pass"))
     plan = small_plan((f"{mine}:Mine", "all-local"))
-    progress = conduct(plan, folder, LocalExecutor(2))
+    progress = conduct(plan, folder, LocalExecutor())
     assert not progress.failed
     assert not progress_of(folder, plan).failed
-    rows = load(folder).metrics
+    rows = load_study(folder).metrics
     mine_rows, theirs = (
         rows.filter(polars.col("method") != "all-local"),
         rows.filter(method="all-local"),
@@ -227,12 +229,12 @@ def test_a_failing_method_is_reported_with_its_cause_and_can_be_mended(tmp_path)
 def test_a_folder_of_others_or_of_another_plan_is_refused_and_left_alone(whole, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="not empty and has no study"):
-        conduct(small_plan(), tmp_path, LocalExecutor(1))
+        conduct(small_plan(), tmp_path, LocalExecutor())
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     with pytest.raises(InputError, match="has a study with another compare"):
-        conduct(small_plan(), whole, LocalExecutor(1))
+        conduct(small_plan(), whole, LocalExecutor())
     with pytest.raises(InputError, match="cannot be made a folder"):
-        conduct(small_plan(), tmp_path / "mine.txt" / "x", LocalExecutor(1))
+        conduct(small_plan(), tmp_path / "mine.txt" / "x", LocalExecutor())
 
 
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
@@ -241,15 +243,15 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
 
     def again(progress):
         try:
-            conduct(plan, folder, LocalExecutor(1))
+            conduct(plan, folder, LocalExecutor())
         except InputError as error:
             refused.append(str(error))
 
-    assert conduct(plan, folder, LocalExecutor(1), again).done == 1
+    assert conduct(plan, folder, LocalExecutor(), again).done == 1
     assert set(refused) == {
-        f"--out = '{folder}': another run is at work in it; wait for it, or choose another folder"
+        f"out = '{folder}': another run is at work in it; wait for it, or choose another folder"
     }
-    assert conduct(plan, folder, LocalExecutor(1)).done == 1
+    assert conduct(plan, folder, LocalExecutor()).done == 1
 
 
 def test_a_changed_policy_is_played_again(tmp_path):
@@ -263,8 +265,9 @@ def test_a_changed_policy_is_played_again(tmp_path):
     found = []
     for action in (0, 1):
         mine.write_text(policy.format(action=action))
-        conduct(small_plan((f"{mine}:Mine",)), folder, LocalExecutor(1))
-        found.append(load(folder).metrics["success_rate"].to_list())
+        os.utime(mine, (1_700_000_000, 1_700_000_000))  # as if both were written in one second
+        conduct(small_plan((f"{mine}:Mine",)), folder, LocalExecutor())
+        found.append(load_study(folder).metrics["success_rate"].to_list())
     assert found[0] != found[1]
 
 
@@ -281,12 +284,12 @@ def test_a_study_means_the_same_when_its_files_are_gone(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)  # files of a plan are beside it, wherever one stands
     folder = tmp_path / "study"
-    conduct(load_plan("plans/plan.toml"), folder, LocalExecutor(1))
+    conduct(load_plan("plans/plan.toml"), folder, LocalExecutor())
     world.write_text(world.read_text().replace("1500.0", "1600.0"))
     with pytest.raises(InputError, match="has changed since"):
-        conduct(load_plan("plans/plan.toml"), folder, LocalExecutor(1))
+        conduct(load_plan("plans/plan.toml"), folder, LocalExecutor())
     world.unlink()
-    study = load(folder)
+    study = load_study(folder)
     assert next(study.plan.points())[0].episode.window_ms == 1500.0
     assert progress_of(folder, study.plan).done == 1
     assert bounds(study.plan).height == 1
@@ -333,9 +336,41 @@ def test_a_damaged_result_is_one_line(whole, tmp_path):
     shutil.copytree(whole, folder)
     (folder / "metrics.parquet").write_bytes(b"PAR1 half")
     with pytest.raises(InputError, match="damaged or cut short"):
-        load(folder)
+        load_study(folder)
     (folder / "study.json").write_text("{")
     with pytest.raises(InputError, match="not JSON"):
-        load(folder)
+        load_study(folder)
     with pytest.raises(InputError, match="there is no study"):
-        load(tmp_path)
+        load_study(tmp_path)
+
+
+def test_what_is_played_in_real_time_has_the_machine_for_itself(tmp_path, monkeypatch):
+    order = []
+
+    class Noted:
+        def __init__(self, workers=None):
+            self._workers = workers
+
+        def run(self, units, folder, work):
+            order.extend((self._workers, unit.scenario.engine) for unit in units)
+            return iter(Finished(unit) for unit in units)
+
+    monkeypatch.setattr(sys.modules["cosmo.study.conduct"], "LocalExecutor", Noted)
+    plan = small_plan(("all-local", "never"), engines=["live", "embedded"], seeds=[0], episodes=1)
+    conduct(plan, tmp_path / "study", Noted("all"))
+    assert order == [("all", "embedded")] * 2 + [(1, "live")] * 4
+
+
+class _Notes(LocalExecutor):
+    """Notes which units it is given, and carries them out."""
+
+    def run(self, units, folder, work):
+        self.given = [unit.method for unit in units]
+        return super().run(units, folder, work)
+
+
+def test_every_method_is_begun_once_before_any_is_begun_again(tmp_path):
+    plan = small_plan(("all-local", "all-offload"), arrivals=["poisson", "deterministic"])
+    executor = _Notes(1)
+    assert not conduct(plan, tmp_path / "study", executor).failed
+    assert executor.given == ["all-local", "all-offload"] * 2

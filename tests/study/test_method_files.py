@@ -5,7 +5,7 @@ import pytest
 from small import small_plan
 
 from cosmo import load as load_scenario
-from cosmo.study import LocalExecutor, conduct, load
+from cosmo.study import LocalExecutor, conduct, load_study
 from cosmo.study.method_files import beside, digests, named
 from cosmo.study.units import PlayUnit
 
@@ -103,8 +103,8 @@ def test_a_study_plays_a_policy_again_whose_file_has_changed(folder):
     for action in ("0", "1"):
         (folder / "action.txt").write_text(action)
         plan = small_plan((spec, "all-local", "all-offload"))
-        assert not conduct(plan, folder / "study", LocalExecutor(1)).failed
-        rows = load(folder / "study").metrics
+        assert not conduct(plan, folder / "study", LocalExecutor()).failed
+        rows = load_study(folder / "study").metrics
         reader = rows.filter(polars.col("method") == spec)["success_rate"].to_list()
         local, offload = (
             rows.filter(method=name)["success_rate"].to_list()

@@ -3,7 +3,7 @@
 import pytest
 from small import small_plan
 
-from cosmo import InputError
+from cosmo import InputError, load
 from cosmo.study import load_plan, plan_checked, plan_names, reported
 from cosmo.study.plan_files import plan_from
 from cosmo.study.units import PlayUnit, TrainUnit
@@ -11,10 +11,7 @@ from cosmo.study.work import units_of
 
 
 def test_presets():
-    others = ["ablation", "baselines", "bootstrapped", "crowd", "engines"]
-    others += ["engines-many", "intervals", "next", "paper-quick", "universal", "universal-city"]
-    others += ["universal-pair", "universal-parts"]
-    assert plan_names() == ["paper", *others]
+    assert plan_names() == ["paper", "baselines", "live", "paper-quick"]
     paper = load_plan("paper")
     points = {(arrivals, rate, name) for _, arrivals, rate, name in paper.points()}
     cosmo = {point for point in points if point[2] == "cosmo"}
@@ -152,8 +149,21 @@ def test_every_scenario_on_every_engine():
     how = {"engine": "embedded", "settings": plan.training.settings}
     plan = small_plan(("cosmo",), engines=["ns3"], training=how)
     assert {_engines(unit) for unit in units_of(plan)} == {("ns3", "embedded")}
-    with pytest.raises(InputError, match=r"engines.0 = 'omnet': must be 'embedded' or 'ns3'"):
+    with pytest.raises(
+        InputError, match=r"engines.0 = 'omnet': must be 'embedded', 'ns3' or 'live'"
+    ):
         small_plan(engines=["omnet"])
+
+
+def test_in_real_time_every_episode_is_a_unit_of_its_own():
+    plan = small_plan(("all-local",), engines=["embedded", "live"])
+    whole, *single = units_of(plan)
+    assert (whole.alone, whole.rates, whole.seeds, whole.episodes) == (False, (120, 320), (0, 3), 2)
+    assert [(*unit.rates, *unit.seeds, unit.first_episode) for unit in single] == [
+        (rate, seed, number) for rate in (120.0, 320.0) for seed in (0, 3) for number in (0, 1)
+    ]
+    assert all(unit.alone and unit.episodes == 1 for unit in single)
+    assert len({unit.name for unit in single}) == 8
 
 
 def test_a_unit_is_named_by_its_content():
@@ -222,3 +232,9 @@ def test_a_scenario_may_be_called_anything(tmp_path, name):
     plan = small_plan(scenarios=[str(mine)], engines=["embedded", "ns3"])
     assert [world.name for world in plan.worlds(str(mine))] == [name, f"{name}-ns3"]
     assert {scenario.name for scenario, *_ in plan.points()} == {name, f"{name}-ns3"}
+
+
+def test_fields_that_scenarios_got_later_do_not_rename_what_was_stored_before():
+    """Units are named by a digest of their scenario, which has no such field while it is off."""
+    unit = PlayUnit(load("paper"), "poisson", (120.0,), "never", (0,), 1)
+    assert unit.name == "never-paper-poisson-98ad793306"

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from small import Odd, do_odd, small_plan
 
 from cosmo import InputError
-from cosmo.study import LocalExecutor, conduct, load
+from cosmo.study import LocalExecutor, conduct, load_study
 from cosmo.study.checks import DONE
 from cosmo.study.executor import Failed, Finished
 from slow import alive
@@ -64,8 +64,8 @@ def test_ray_and_local_give_the_same_numbers_even_when_a_node_is_killed(cluster,
     assert killed
     assert not progress.failed
     assert progress.done == len(progress.units)
-    conduct(plan, tmp_path / "local", LocalExecutor(1))
-    one, other = load(tmp_path / "ray"), load(tmp_path / "local")
+    conduct(plan, tmp_path / "local", LocalExecutor())
+    one, other = load_study(tmp_path / "ray"), load_study(tmp_path / "local")
     assert_frame_equal(one.metrics, other.metrics, check_exact=True)
     assert_frame_equal(one.curves, other.curves, check_exact=True)
     assert one.checkpoint("cosmo", 320.0, "poisson", "paper").is_dir()

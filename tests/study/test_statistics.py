@@ -7,21 +7,22 @@ import polars
 import pytest
 from small import small_plan
 
+from cosmo.report.gains import gains_at_loads
+from cosmo.report.tables import paired_table, paper_rows
 from cosmo.study import load_plan, reported
-from cosmo.study.gains import gains_at_loads
 from cosmo.study.statistics import (
+    Difference,
     bounds,
-    gains,
     is_papers_world,
     paired,
     paired_over_loads,
+    resampled_means,
     smoothed,
     stabilisation,
     summarise,
     t90,
     with_paper,
 )
-from cosmo.study.tables import latex, markdown, paired_table, paper_rows
 
 
 def _metrics(values):
@@ -73,6 +74,23 @@ def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says():
     assert hits / 200 >= 0.9
 
 
+def test_the_bootstrap_draws_runs_whatever_their_lengths():
+    values = np.array([[0.0] + [1.0] * 9, [1.0] * 10])  # a run of one episode, and one of nine
+    drawn = resampled_means(values, (1, 9))
+    assert set(drawn[0].round(9)) == {0.0, 0.5, 1.0}  # two runs are drawn, each counts the same
+    assert drawn[0].mean() == pytest.approx(0.5, abs=0.02)
+    assert drawn[1] == pytest.approx(1.0)
+    assert (resampled_means(values, (1, 9)) == drawn).all()
+
+
+def test_only_episodes_of_every_common_load_count():
+    runs = [[0.5, 0.6, 0.7]] * 3
+    values = {("a", 1): runs, ("b", 1): runs, ("a", 2): runs, ("b", 2): runs}
+    extra = _metrics({("a", 1): [[1.0] * 9], ("b", 1): [[0.0] * 9]})  # episodes 3 to 8: one load
+    metrics = polars.concat([_metrics(values), extra.filter(polars.col("episode") > 2)])
+    assert paired_over_loads(metrics, "a", "b") == Difference(0.0, 0.0, 0.0)
+
+
 def test_intervals_of_a_trace_are_wider_than_those_of_independent_runs():
     values = {("a", 1): [[0.5, 0.7, 0.4], [0.6, 0.9, 0.5]], ("b", 1): [[0.5, 0.6, 0.3]] * 2}
     plain = _metrics(values)
@@ -90,28 +108,10 @@ def test_intervals_of_a_trace_are_wider_than_those_of_independent_runs():
     assert wide.own.std() == pytest.approx(factor * gain.own.std())
 
 
-def test_gains_are_relative_to_the_best_deployable_competitor_at_each_load():
-    values = {
-        ("cosmo", 320): [[0.62]], ("aov-gap", 320): [[0.498]], ("all-local", 320): [[0.061]],
-        ("full-information", 320): [[0.72]], ("cosmo-flat", 320): [[0.57]],
-        ("cosmo", 120): [[0.9]], ("all-local", 120): [[0.6]], ("aov-gap", 120): [[0.5]],
-    }  # fmt: skip
-    table = gains(summarise(_metrics(values)), "cosmo")
-    by_rate = {row["rate"]: row for row in table.iter_rows(named=True)}
-    assert by_rate[320]["competitor"] == "aov-gap"
-    assert by_rate[320]["gain"] == pytest.approx(0.245, abs=5e-4)  # the paper's own example
-    assert by_rate[120]["competitor"] == "all-local"
-    assert by_rate[120]["gain"] == pytest.approx(0.5)
-
-
-def test_gains_where_there_is_nobody_or_nothing_to_beat():
-    alone = summarise(_metrics({("cosmo", 320): [[0.6]], ("full-information", 320): [[0.7]]}))
-    assert gains(alone, "cosmo").height == 0
+def test_one_pair_has_no_interval():
     values = {("cosmo", 320): [[0.6]], ("self-tracking", 320): [[0.0]]}
-    table = summarise(_metrics(values))
-    assert gains(table, "cosmo")["gain"].to_list() == [None]
-    text = paired_table(_metrics(values), "cosmo", "success_rate")
-    assert "| poisson | − self-tracking | +0.600 |" in text  # one pair has no interval
+    [row] = paired_table(_metrics(values), "cosmo", "success_rate").texts()
+    assert row == ["poisson", "− self-tracking", "+0.600"]
 
 
 def test_runs_that_never_stabilise_count():
@@ -174,11 +174,3 @@ def test_bounds_are_there_for_every_load():
     row = table.filter(arrivals="poisson", rate=320.0).row(0, named=True)
     assert row["fluid_bound"] == pytest.approx(0.818, abs=0.002)
     assert is_papers_world(next(load_plan("paper").points())[0])
-
-
-def test_tables_in_two_languages():
-    assert markdown(("a", "b"), [("1", "2")]) == "| a | b |\n|---|---|\n| 1 | 2 |"
-    text = latex(("rate_x",), [("1 ± 2 %",)], "Gate–route", "tab:x")
-    assert r"\textbf{rate\_x} \\" in text
-    assert r"1 $\pm$ 2 \% \\" in text
-    assert text.count("{") == text.count("}")

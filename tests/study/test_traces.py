@@ -5,8 +5,7 @@ import pytest
 from small import SHORT, small_plan
 
 from cosmo import InputError, load
-from cosmo.study import conduct, load_plan
-from cosmo.study import load as load_study
+from cosmo.study import conduct, load_plan, load_study
 from cosmo.study.executor import Finished
 from cosmo.study.statistics import bounds
 from cosmo.study.units import TrainUnit
@@ -57,6 +56,7 @@ methods = ["all-local", "aoi-threshold"]
     assert not conduct(plan, folder, InThisProcess()).failed
     metrics = load_study(folder).metrics
     assert metrics.height == 2 * 2 * 3 * 2
+    assert set(metrics["rate"]) == set(rates.values())
     assert set(metrics["trace_windows"]) == {4000.0 / load("paper", SHORT).episode.window_ms}
     # Intervals are of something: no two episodes of a method on a trace are the same.
     apart = metrics.group_by("scenario", "method").agg(polars.col("delay_ms_mean").n_unique())
@@ -87,4 +87,7 @@ def test_what_learns_is_not_trained_on_the_trace_that_tests_it(traces):
     for unit in units:
         assert [scenario.workload.arrivals for scenario in unit.trained_on] == ["poisson"]
         assert [scenario.workload.arrivals for scenario in unit.played_on] == ["trace"]
-        assert unit.played_on[0].workload.rate == pytest.approx(150, rel=0.2)
+        assert unit.played_on[0].workload.rate == load("paper").workload.rate  # what nodes are told
+        rates = [scenario.workload.rate for scenario in unit.trained_on]
+        if unit.label == "cosmo":  # trained for one load
+            assert rates == [pytest.approx(150, rel=0.2)]

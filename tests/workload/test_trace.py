@@ -5,7 +5,8 @@ import polars
 import pytest
 
 from cosmo import InputError, load
-from cosmo.workload import episode, read_trace, write_trace
+from cosmo.tables import write_table
+from cosmo.workload import episode, read_trace, unread_columns, write_trace
 
 HEADER = "time_ms,ue,input_bytes,cycles,deadline_ms\n"
 ROW = "1.5,0,20000,100000,60\n"
@@ -22,6 +23,35 @@ def test_a_written_trace_reads_back_to_the_last_bit(preset, suffix, tmp_path):
     for name in ("time_ms", "en", "ue", "input_bytes", "cycles", "deadline_ms"):
         np.testing.assert_array_equal(getattr(back, name), getattr(tasks, name))
     assert list(tmp_path.iterdir()) == [path]
+    assert back.as_declared
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_true_cycles_travel_in_a_column_of_their_own(suffix, tmp_path):
+    """R35; the column wins over a spread."""
+    scenario = load("paper", ["workload.demand.spread=1.0"])
+    tasks = episode(scenario, 3, 1).tasks
+    path = tmp_path / f"trace.{suffix}"
+    write_trace(path, tasks, 1)
+    back = read_trace(path, scenario)
+    np.testing.assert_array_equal(back.true_cycles, tasks.true_cycles)
+    played = load("paper", ["workload.demand.spread=2.0", f'workload.trace="{path}"'])
+    np.testing.assert_array_equal(episode(played, 0, 0).tasks.true_cycles, tasks.true_cycles)
+    # Blocks that are resampled keep what belongs together.
+    other = episode(played, 1, 0).tasks
+    factors = tasks.true_cycles / tasks.cycles
+    assert np.isin(other.true_cycles / other.cycles, factors).all()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_columns_that_are_not_read_are_named(suffix, tmp_path):
+    path = tmp_path / f"trace.{suffix}"
+    columns = {name: [1.0] for name in HEADER.strip().split(",")}
+    table = polars.DataFrame({**columns, "true_cycles": [2.0], "en": [0], "note": ["a"]})
+    write_table(path, table)
+    assert unread_columns(path, load("paper")) == ["en", "note"]
+    assert unread_columns(path, load("campus")) == ["note"]
+    assert unread_columns(tmp_path / f"none.{suffix}", load("paper")) == []
 
 
 def test_column_order_extra_columns_blank_lines_and_a_byte_order_mark_do_not_matter(tmp_path):
@@ -48,6 +78,10 @@ def test_column_order_extra_columns_blank_lines_and_a_byte_order_mark_do_not_mat
         (HEADER + ROW + "2,0,1,1,nan\n", "line 3: deadline_ms = nan: must be a finite number"),
         (HEADER + ROW + "2,0,1,1\n", "line 3: 4 values, must be 5 as in the header"),
         (HEADER + "-1,0,1,1,1\n" + ROW, "line 2: time_ms = -1: must be 0 or greater"),
+        (
+            HEADER.replace("\n", ",true_cycles\n") + "2,0,1,1,1,0\n",
+            "line 2: true_cycles = 0: must be greater than 0",
+        ),
         ("time_ms,ue\n1,2\n", "column input_bytes is missing"),
         ("", "column time_ms is missing"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosmo import InputError, load, method, simulate
-from cosmo.measure import interval, lost_tasks, lost_tasks_told
+from cosmo.measure import interval, lost_task_notices, lost_tasks
 from cosmo.workload import (
     Tasks,
     episode,
@@ -94,13 +94,13 @@ def test_ues_of_a_trace_are_in_reach_whenever_they_upload(trace):
     there = load("paper", far)
     outcomes = simulate(there, method("all-local"), 0, 3).outcomes
     assert lost_tasks(there, outcomes) == (0, 0)
-    assert lost_tasks_told(there, outcomes) == []
+    assert lost_task_notices(there, outcomes) == []
     walking = load("paper", [*far, "workload.trace_ues=walk"])
     outcomes = simulate(walking, method("all-local"), 0, 3).outcomes
     away, waited = lost_tasks(walking, outcomes)
     assert waited == 0
     assert away == sum(int((outcome.action < 0).sum()) for outcome in outcomes) > 0
-    [line] = lost_tasks_told(walking, outcomes)
+    [line] = lost_task_notices(walking, outcomes)
     assert "were outside the cell (R7)" in line
     assert line.endswith("--set workload.trace_ues=present")
 
@@ -111,7 +111,7 @@ def test_a_channel_that_is_too_busy_is_another_cause():
     away, waited = lost_tasks(busy, outcomes)
     assert (away, waited) == (0, int((outcomes[0].action < 0).sum()))
     assert waited > 0
-    assert "the cell's channel was busy" in lost_tasks_told(busy, outcomes)[0]
+    assert "the cell's channel was busy" in lost_task_notices(busy, outcomes)[0]
 
 
 def test_a_scenario_names_its_trace_relative_to_itself(tmp_path, trace, monkeypatch):
@@ -126,8 +126,8 @@ def test_a_scenario_names_its_trace_relative_to_itself(tmp_path, trace, monkeypa
     assert found.workload.arrivals == "trace"
     assert len(episode(found, 0, 0).tasks) == 1
     assert load("own.toml", ['workload.trace=""']).workload.arrivals == "poisson"
-    with pytest.raises(InputError, match=r"workload.rate: the tasks come from workload.trace"):
-        load("own.toml", ["workload.rate=100"])
+    with pytest.raises(InputError, match=r"workload.arrivals: the tasks come from workload.trace"):
+        load("own.toml", ["workload.arrivals=poisson"])
     with pytest.raises(InputError, match=r"workload.trace: missing, and arrivals = 'trace' needs"):
         load("paper", ["workload.arrivals=trace"])
 

@@ -110,6 +110,7 @@ def test_any_world_with_updates_agrees(case, salt, interval):
                 see.time_ms[0], see.en_state[0].copy(), bool(see.local_room[0]),
                 see.status_ms[0].copy(), see.status[0].copy(),
                 truth.delay_ms[0].copy(), truth.feasible[0].copy(),
+                see.cycles[0], see.local_wait_ms[0], see.en_speed[0],
             )  # fmt: skip
             batch.answer(action=decide(index, int(see.en[0])))
         look = turn.update
@@ -121,7 +122,8 @@ def test_any_world_with_updates_agrees(case, salt, interval):
             seen_updates.append(
                 (int(look.sn[0]), look.time_ms[0], look.sn_state[0].copy(),
                  look.acknowledged_ms[0].copy(), look.acknowledged[0].copy(),
-                 (look.recent_delay_ms[0], look.recent_success[0], look.recent_failure[0]))
+                 (look.recent_delay_ms[0], look.recent_success[0], look.recent_failure[0]),
+                 look.sn_speed[0])
             )  # fmt: skip
             batch.answer(send=told_whom, interval_ms=wait, numbers=look.sn_state[:, :4])
         leaving = turn.result
@@ -167,8 +169,9 @@ def test_any_world_with_updates_agrees(case, salt, interval):
         [time for *_, time in heard], [want.time for want in reference.heard], atol=1e-6
     )
     assert seen_tasks.keys() == want_tasks.keys()
-    for index, (now, en_state, room, sources, states, delays, feasible) in seen_tasks.items():
+    for index, (now, en_state, room, sources, states, delays, feasible, *own) in seen_tasks.items():
         want = want_tasks[index]
+        assert own == pytest.approx([want.cycles, want.local_wait, want.speed], abs=1e-6)
         assert now == pytest.approx(want.now, abs=1e-6)
         assert room == want.local_room
         np.testing.assert_allclose(en_state[:4], want.en_state, atol=1e-3)
@@ -182,13 +185,14 @@ def test_any_world_with_updates_agrees(case, salt, interval):
             # Beyond the deadline the engine may stop at a lower bound.
             assert got == pytest.approx(exact, abs=1e-6) or deadline < got <= exact + 1e-6
     assert len(seen_updates) == len(want_updates)
-    for (sn, now, state, sources, states, recent), want in zip(
+    for (sn, now, state, sources, states, recent, speed), want in zip(
         seen_updates, want_updates, strict=True
     ):
         assert (sn, now) == (want.sn, pytest.approx(want.now, abs=1e-6))
         np.testing.assert_allclose(state[:4], want.state, atol=1e-3)
         assert_readings(want.acknowledged, sources, states)
         np.testing.assert_allclose(recent, want.recent, atol=1e-6)
+        assert speed == want.speed
 
 
 def assert_readings(wanted, sources, states):

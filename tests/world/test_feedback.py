@@ -69,8 +69,7 @@ def test_who_rejects_everything_hears_that_it_has_given_up_and_not_whether_that_
     columns = dict(zip(names, zip(*played[TN], strict=True), strict=True))
     assert set(columns["fate"]) == {GIVEN_UP}
     assert not any(columns["in_time"])
-    # All but the last, after which nobody decides any more.
-    assert columns["task"] == tuple(range(len(times) - 1))
+    assert columns["task"] == tuple(range(len(times)))
 
 
 def test_fates_are_not_outcomes_under_another_name():

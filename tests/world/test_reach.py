@@ -6,7 +6,6 @@ import pytest
 from cosmo import InputError, Method, Updater, Worlds, load, method, simulate
 from cosmo.measure import task_table
 from cosmo.node import RAW, Dispatcher
-from cosmo.policy.fixed import sns_in_turn
 from cosmo.workload import episode
 
 SHORT = ("episode.window_ms=300", "episode.warmup_ms=50")
@@ -26,13 +25,13 @@ class Everyone(Method, Dispatcher):
         return self
 
     def decide(self, tasks):
-        return sns_in_turn(tasks)
+        return 1 + tasks.task % tasks.reached.sum(axis=1)
 
     def updater(self, site):
         return self._updater
 
 
-class Telling(Updater):
+class UpdateState(Updater):
     """Every 50 ms, to those of a mask by column."""
 
     def __init__(self, mask):
@@ -83,7 +82,7 @@ def test_an_action_beyond_the_reach_is_refused_in_one_line():
 
     scenario = load("campus", SPARSE)
     with pytest.raises(InputError, match=r"action = 2: EN [12] reaches 1 SNs, so it must be"):
-        simulate(scenario, Beyond(Telling(False)), seed=1)
+        simulate(scenario, Beyond(UpdateState(False)), seed=1)
     worlds = Worlds(scenario, [episode(scenario, 1, 0)])
     turn = worlds.advance()
     while turn.dispatch.en[0] == 0:
@@ -119,7 +118,7 @@ def test_an_sn_that_nobody_reaches_is_never_asked():
 def test_each_message_is_charged_and_its_bytes_are_counted(mask, each):
     """SN 0 is reached by EN 0 alone, SN 1 by all three; seven looks of each, from 0 to 300 ms."""
     scenario = load("campus", SPARSE)
-    result = simulate(scenario, Everyone(Telling(mask)), seed=2)
+    result = simulate(scenario, Everyone(UpdateState(mask)), seed=2)
     [outcome], [metrics] = result.outcomes, result.episodes
     assert outcome.updates == 7 * each
     assert outcome.status_bytes == 7 * each * (64 + 4 * 4)
@@ -140,7 +139,7 @@ def test_a_status_rides_on_every_result():
     assert outcome.status_bytes == returned * 4 * 4  # no header
     assert result.episodes[0]["episode_update_cost"] == returned * 4 * 0.5
     # The cache is as old as the last result, and a result takes longer by what rides on it.
-    [plain] = simulate(scenario, Everyone(Telling(False)), seed=2).outcomes
+    [plain] = simulate(scenario, Everyone(UpdateState(False)), seed=2).outcomes
     assert outcome.status.aoi_ms < 0.5 * plain.status.aoi_ms
     longer = (outcome.finished_ms - plain.finished_ms)[offloaded & ~outcome.refused]
     assert np.median(longer) == pytest.approx(2 * 16 / (192 * 125), rel=1e-6)  # two hops
@@ -155,7 +154,21 @@ def test_a_large_sparse_world_takes_memory_in_proportion_to_its_links():
         batch = Worlds(scenario, [episode(scenario, 0, 0)], RAW)
         state, turn = batch._state, batch._turn
         links = len(scenario.links)
-        return links, sum(a.nbytes for a in (*state, *turn, *batch._constants)), scenario
+        return (
+            links,
+            sum(
+                a.nbytes
+                for a in (
+                    *state,
+                    turn.counts,
+                    *turn.seen,
+                    *turn.answers,
+                    *turn.truth,
+                    *batch._constants,
+                )
+            ),
+            scenario,
+        )
 
     links, forty, scenario = sizes("sn.count=40")
     assert links == 600

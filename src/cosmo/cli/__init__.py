@@ -1,1 +1,1 @@
-"""The command line: thin, one file a command."""
+"""The command line: one file for each command."""

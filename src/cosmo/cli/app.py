@@ -7,7 +7,6 @@ import typer
 import cosmo
 from cosmo.cli import (
     bound,
-    calibrate,
     compare,
     evaluate,
     importing,
@@ -51,7 +50,6 @@ app.add_typer(serve.app, name="serve")
 app.add_typer(live.app, name="live")
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(ns3.app, name="ns3")
-app.add_typer(calibrate.app, name="calibrate")
 
 
 @app.callback(invoke_without_command=True)
@@ -66,5 +64,5 @@ def _root(
 
 
 def run_command() -> int:
-    """Carry out the command line, as `carried_out` says; the exit code."""
+    """Run the command line of the process and return its exit code (see `carried_out`)."""
     return carried_out(app)

@@ -1,4 +1,4 @@
-"""`cosmo bound`: how many tasks any policy can serve in time, episode by episode (R34)."""
+"""`cosmo bound`: how many tasks any policy can serve in time, for each episode (R34)."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,27 +13,30 @@ from cosmo.cli.options import (
     ArrivalsOption,
     EpisodesOption,
     JsonOption,
-    RateOption,
+    RatesOption,
     ScenarioOption,
-    SeedOption,
+    SeedsOption,
     SetOption,
-    check_run,
-    chosen_scenario,
+    check_episodes_option,
+    chosen_scenarios,
+    seeds_from,
 )
-from cosmo.measure import clairvoyant_bound, interval, told
-from cosmo.measure.clairvoyant import GRID_MS
+from cosmo.measure import clairvoyant_bound, interval, interval_text
+from cosmo.measure.clairvoyant import GRID_MS, ClairvoyantBound
+from cosmo.scenario import Scenario
 from cosmo.workload import episode, from_tasks, read_trace
 
 
 def bound(
     scenario_name: ScenarioOption = "paper",
     arrivals: ArrivalsOption = None,
-    rate: RateOption = None,
+    rates: RatesOption = None,
     settings: SetOption = None,
-    seed: SeedOption = 0,
+    seeds: SeedsOption = "0",
     episodes: EpisodesOption = 1,
     grid_ms: Annotated[
-        float, typer.Option(help="Cells of time in ms; a finer grid may give a lower bound.")
+        float,
+        typer.Option(help="Length of the time cells in ms; a finer grid may give a lower bound."),
     ] = GRID_MS,
     trace: Annotated[
         Path | None, typer.Option(help="Take the tasks from this CSV or Parquet file.")
@@ -42,51 +45,69 @@ def bound(
 ) -> None:
     """Compute the clairvoyant bound of the success rate of every policy on these episodes.
 
-    cosmo bound --rate 320 --episodes 2
+    cosmo bound --rates 320 --episodes 2
     """
-    scenario = chosen_scenario(scenario_name, settings, arrivals, rate)
-    check_run(seed, episodes)
-    tasks = None if trace is None else read_trace(trace, scenario)
+    scenarios = chosen_scenarios(scenario_name, settings, arrivals, rates)
+    runs = [(scenario, seed) for scenario in scenarios for seed in seeds_from(seeds)]
+    check_episodes_option(episodes)
+    tasks = None if trace is None else read_trace(trace, scenarios[0])
     prepare_engine()
-    found = []
-    with progress(f"{scenario.name}, bound") as share_done:
-        for count in range(episodes):
-            world = (
-                episode(scenario, seed, count)
-                if tasks is None
-                else from_tasks(scenario, tasks, seed, count)
-            )
-            found.append(clairvoyant_bound(scenario, world, grid_ms))
-            share_done((count + 1) / episodes)
-    mean = interval([each.success_rate for each in found])
+    results: list[list[ClairvoyantBound]] = []
+    with progress(f"{scenarios[0].name}, bound") as share_done:
+        for done, (scenario, seed) in enumerate(runs):
+            found = []
+            for count in range(episodes):
+                world = (
+                    episode(scenario, seed, count)
+                    if tasks is None
+                    else from_tasks(scenario, tasks, seed, count)
+                )
+                found.append(clairvoyant_bound(scenario, world, grid_ms))
+                share_done((done + (count + 1) / episodes) / len(runs))
+            results.append(found)
     if as_json:
-        print_json(
-            {
-                "scenario": scenario.name,
-                "arrivals": None if trace else scenario.workload.arrivals,
-                "rate": None if trace else scenario.workload.rate,
-                "trace": None if trace is None else str(trace),
-                "seed": seed,
-                "grid_ms": grid_ms,
-                **metrics_document({"success_rate": mean}),
-                "episodes": [
-                    {
-                        "success_rate": each.success_rate,
-                        "successes": each.successes,
-                        "measured": each.measured,
-                        "unknowns": each.unknowns,
-                        "seconds": round(each.seconds, 3),
-                    }
-                    for each in found
-                ],
-            }
-        )
+        documents = [
+            _document(scenario, trace, seed, grid_ms, found)
+            for (scenario, seed), found in zip(runs, results, strict=True)
+        ]
+        print_json(documents[0] if len(runs) == 1 else {"runs": documents})
         return
+    for (scenario, seed), found in zip(runs, results, strict=True):
+        _show(scenario, trace, seed, found)
+
+
+def _document(
+    scenario: Scenario, trace: Path | None, seed: int, grid_ms: float, found: list[ClairvoyantBound]
+) -> dict[str, object]:
+    mean = interval([each.success_rate for each in found])
+    return {
+        "scenario": scenario.name,
+        "arrivals": None if trace else scenario.workload.arrivals,
+        "rate": None if trace else scenario.workload.rate,
+        "trace": None if trace is None else str(trace),
+        "seed": seed,
+        "grid_ms": grid_ms,
+        **metrics_document({"success_rate": mean}),
+        "episodes": [
+            {
+                "success_rate": each.success_rate,
+                "successes": each.successes,
+                "measured": each.measured,
+                "unknowns": each.unknowns,
+                "seconds": round(each.seconds, 3),
+            }
+            for each in found
+        ],
+    }
+
+
+def _show(scenario: Scenario, trace: Path | None, seed: int, found: list[ClairvoyantBound]) -> None:
+    mean = interval([each.success_rate for each in found])
     load = (
         f"trace {trace}" if trace else f"{scenario.workload.arrivals}, {scenario.workload.rate:g}"
     )
     title = f"clairvoyant bound on {scenario.name} ({load}), seed {seed}: "
-    title += told(mean.mean, mean.ci95, len(found), 4)
+    title += interval_text(mean.mean, mean.ci95, len(found), 4)
     table = Table("episode", title=title, title_justify="left", title_style="bold", box=SIMPLE)
     for column in ("success rate", "successes", "of tasks", "unknowns", "seconds"):
         table.add_column(column, justify="right")

@@ -1,4 +1,4 @@
-"""`cosmo compare`: any methods on equal workloads, trained first where they have to be."""
+"""`cosmo compare`: any methods on equal workloads, trained first where necessary."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,14 +8,23 @@ import typer
 from cosmo.cli.comparison import print_results
 from cosmo.cli.console import notes, print_json
 from cosmo.cli.documents import comparison_document
-from cosmo.cli.options import EngineOption, JsonOption, ScenarioOption, SetOption, TraceOption
+from cosmo.cli.options import (
+    EnginesOption,
+    JsonOption,
+    RatesOption,
+    ScenarioOption,
+    SetOption,
+    TraceOption,
+    numbers_of,
+    seeds_from,
+    words_of,
+)
 from cosmo.cli.study import WorkersOption, chosen_executor, conducted
-from cosmo.cli.train import TRAINING, seeds_from
+from cosmo.cli.train import TRAINING
 from cosmo.errors import InputError
 
-SeedsOption = Annotated[str | None, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")]
-RatesOption = Annotated[
-    str | None, typer.Option(help="Tasks/s in each cell, e.g. 220,320 (the scenario's rate).")
+SomeSeedsOption = Annotated[
+    str | None, typer.Option("--seeds", "--seed", help="Seeds of the runs, one or several (0,1,2).")
 ]
 ProcessesOption = Annotated[
     str | None, typer.Option(help="Arrival processes, e.g. deterministic,poisson.")
@@ -35,15 +44,17 @@ def compare(
     rates: RatesOption = None,
     arrivals: ProcessesOption = None,
     trace: TraceOption = None,
-    engine: EngineOption = None,
+    engines: EnginesOption = None,
     settings: SetOption = None,
-    seeds: SeedsOption = None,
-    runs: Annotated[int | None, typer.Option(help="So many runs, seeds 0, 1, … (3).")] = None,
+    seeds: SomeSeedsOption = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Number of runs, with seeds 0, 1, … (3).")
+    ] = None,
     episodes: RunEpisodesOption = 5,
     sweep: Annotated[
         str | None,
         typer.Option(
-            help="Vary a field of the scenario, or method.PARAMETER: sn.slots=2,4,8; one figure."
+            help="Vary a field of the scenario, or method.PARAMETER, e.g. sn.slots=2,4,8."
         ),
     ] = None,
     focus: Annotated[
@@ -55,10 +66,10 @@ def compare(
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Compare methods on equal workloads: a table, a verdict, and a page to forward.
+    """Compare methods on equal workloads: a table, a verdict, and a report to share.
 
-    Methods that learn are trained first, unless a checkpoint is named. The first
-    method is the one that the verdict is about.
+    Methods that learn are trained first, unless a checkpoint is named. The
+    verdict is about the first method.
 
     cosmo compare my_policies.py:LeastWork prequal self-tracking full-information
 
@@ -67,10 +78,12 @@ def compare(
     cosmo compare cosmo-next:checkpoint=trained self-tracking --scenario shared-sn
 
     cosmo compare self-tracking prequal --sweep sn.slots=2,4,8
+
+    cosmo compare priced-books --engine embedded,live --set live.slower=5
     """
     from cosmo.scenario import load
 
-    chosen = fields_of(settings, engine)
+    chosen = fields_of(settings, engines)
     scenario = load(scenario_name, chosen["settings"])  # so that mistakes are named first
     if trace is not None or scenario.workload.trace:
         for option, given in (("--rates", rates), ("--arrivals", arrivals)):
@@ -95,12 +108,12 @@ def compare(
 
 
 def compared(plan: dict[str, Any], workers: int | None, out: Path, as_json: bool) -> None:
-    """Carry out a plan of the user's own, write its report, print tables and verdict or JSON."""
-    from cosmo.study import load, plan_checked
-    from cosmo.study.report import write_report
+    """Run a plan made from the options, write its report, print tables and verdict or JSON."""
+    from cosmo.report.write import write_report
+    from cosmo.study import load_study, plan_checked
 
     right = conducted(plan_checked(plan), out, chosen_executor("local", workers, None))
-    study = load(out)
+    study = load_study(out)
     with notes.status("writing the report: figures, tables, episodes for the viewer"):
         written = write_report(study, out / "report", trust=True)
     if as_json:
@@ -116,19 +129,19 @@ def compared(plan: dict[str, Any], workers: int | None, out: Path, as_json: bool
         raise typer.Exit(1)
 
 
-def fields_of(settings: list[str] | None, engine: str | None) -> dict[str, Any]:
-    """Settings of the scenario, of training, and the engine, as fields of a plan."""
+def fields_of(settings: list[str] | None, engines: str | None) -> dict[str, Any]:
+    """Settings of the scenario, of training, and the engines, as fields of a plan."""
     chosen = settings or []
     training = [item.removeprefix(TRAINING) for item in chosen if item.startswith(TRAINING)]
     fields: dict[str, Any] = {
         "settings": [item for item in chosen if not item.startswith(TRAINING)],
         "training": {"settings": training},
     }
-    return fields if engine is None else fields | {"engines": [engine]}
+    return fields if engines is None else fields | {"engines": words_of(engines)}
 
 
 def _swept(text: str) -> dict[str, Any]:
-    """`FIELD=VALUE,VALUE` as a sweep of a plan; values as TOML has them, or words."""
+    """Parse `FIELD=VALUE,VALUE` as a sweep of a plan; values are TOML values or words."""
     field, equals, values = text.partition("=")
     if not equals or not field.strip() or not values.strip():
         raise InputError(f"--sweep = {text!r}: must look like sn.slots=2,4,8")
@@ -142,19 +155,6 @@ def _value(word: str) -> bool | int | float | str:
         except ValueError:
             continue
     return {"true": True, "false": False}.get(word, word)
-
-
-def words_of(text: str | None) -> list[str]:
-    """Of an option with commas; none if it was not given."""
-    return [] if text is None else [word.strip() for word in text.split(",")]
-
-
-def numbers_of(text: str | None) -> list[float]:
-    """Of the option `--rates`; none if it was not given."""
-    try:
-        return [float(word) for word in words_of(text)]
-    except ValueError:
-        raise InputError(f"--rates = {text!r}: must be numbers of tasks/s, as in 220,320") from None
 
 
 def _seeds(seeds: str | None, runs: int | None) -> list[int]:

@@ -1,4 +1,4 @@
-"""What commands print of a study's results: tables within 80 columns, and the verdict."""
+"""Prints the results of a study: tables within 80 columns, and the verdict."""
 
 from rich.box import SIMPLE
 from rich.table import Table
@@ -6,14 +6,14 @@ from rich.text import Text
 
 from cosmo.cli.console import show, show_words
 from cosmo.cli.sweeps import print_sweeps
-from cosmo.measure import told
+from cosmo.measure import METRICS, interval_text
 
-# What is shown of a method at one load: metric, the column's title, digits, with an interval?
+# What is shown of a method at one load: metric, the column's title, with an interval?
 _SHOWN = (
-    ("success_rate", "success", 3, True),
-    ("decision_accuracy", "accuracy", 3, False),
-    ("net_utility_per_task", "net utility", 1, False),
-    ("update_cost_rate", "cost", 1, False),
+    ("success_rate", "success", True),
+    ("decision_accuracy", "accuracy", False),
+    ("net_utility_per_task", "net utility", False),
+    ("update_cost_rate", "cost", False),
 )
 _AVERAGED = ("net_utility_per_task", "update_cost_rate")
 _LOADS_A_TABLE = 4  # columns that fit beside a method's name, net utility and cost
@@ -24,9 +24,9 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
 
     The focus is marked with `>`; yardsticks come last, in brackets.
     """
+    from cosmo.report.sweeps import swept_scenarios
+    from cosmo.report.verdict import verdict
     from cosmo.study.statistics import summarise, with_paper
-    from cosmo.study.sweeps import swept_scenarios
-    from cosmo.study.verdict import verdict
 
     # A swept scenario is a column of the sweep's table, and has none of its own.
     summary = with_paper(summarise(study.metrics), study.plan)
@@ -46,10 +46,32 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
             show_words(found.sentence())
             show_words(f"({found.where()})")
     print_sweeps(study, _table)
+    _print_engines(study)
+
+
+def _print_engines(study) -> None:  # type: ignore[no-untyped-def]
+    """What was played on several engines: success on each, and the verdict."""
+    from cosmo.report.engines import engine_differences, sentences
+
+    found = engine_differences(study)
+    places = dict.fromkeys((each.scenario, each.arrivals, each.engines) for each in found)
+    for scenario, arrivals, engines in places:
+        title = f"{scenario}, {arrivals}: success on {' and '.join(engines)}"
+        table = _table(title, ["tasks/s", *engines, "difference"])
+        for each in found:
+            if (each.scenario, each.arrivals, each.engines) == (scenario, arrivals, engines):
+                cells = [
+                    f"{each.rate:g}",
+                    *(interval_text(value, None, 1, 3) for value in each.success),
+                ]
+                table.add_row("", Text(each.method), *cells, str(each.difference))
+        show(table)
+    for sentence in sentences(found):
+        show_words(sentence)
 
 
 def _named(study, here) -> list[tuple[str, str, str]]:  # type: ignore[no-untyped-def]
-    """(method, its mark, how it is shown), best success first, yardsticks last."""
+    """Rows (method, mark, shown name), best success first, yardsticks last."""
     import polars
 
     success = here.filter(metric="success_rate")
@@ -82,12 +104,15 @@ def _one_load(study, here, rate: float) -> None:  # type: ignore[no-untyped-def]
     """Metrics of every method; the paper's own numbers in brackets."""
     paper = " (paper's in brackets)" if here["paper"].is_not_null().any() else ""
     place = f"{here['scenario'][0]}, {here['arrivals'][0]}, {rate:g} tasks/s"
-    table = _table(f"{place}{paper}", [title for _, title, _, _ in _SHOWN])
+    table = _table(f"{place}{paper}", [title for _, title, _ in _SHOWN])
     for name, mark, shown in _named(study, here):
         cells = []
-        for metric, _, digits, with_interval in _SHOWN:
+        for metric, _, with_interval in _SHOWN:
+            digits = METRICS[metric].digits
             row = here.filter(method=name, metric=metric).row(0, named=True)
-            text = told(row["mean"], row["ci95"] if with_interval else None, row["runs"], digits)
+            text = interval_text(
+                row["mean"], row["ci95"] if with_interval else None, row["runs"], digits
+            )
             if row["paper"] is not None:
                 text += f"\n({row['paper']:.{digits}f})"
             cells.append(text)
@@ -105,8 +130,8 @@ def _several_loads(study, here, rates: list[float]) -> None:  # type: ignore[no-
         cells = []
         for rate in rates:
             row = own.filter(metric="success_rate", rate=rate)
-            cells.append(told(row["mean"][0], None, 1, 3) if len(row) else "–")
+            cells.append(interval_text(row["mean"][0], None, 1, 3) if len(row) else "–")
         means = (own.filter(metric=metric)["mean"].mean() for metric in _AVERAGED)
-        cells += [told(mean, None, 1, 1) for mean in means]
+        cells += [interval_text(mean, None, 1, 1) for mean in means]
         table.add_row(mark, Text(shown), *cells)
     show(table)

@@ -1,4 +1,4 @@
-"""What people see: progress on the error stream, tables and notes on the output."""
+"""Terminal output: progress on standard error, tables and notes on standard output."""
 
 import json
 import math
@@ -14,7 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from cosmo.control.simulate import ShareDone
-from cosmo.measure import METRICS, Interval, told
+from cosmo.engine import engine_of
+from cosmo.measure import MACHINE, METRICS, Interval, interval_text
 from cosmo.scenario import Scenario, load
 from cosmo.workload import episode
 from cosmo.world import Worlds
@@ -26,12 +27,12 @@ notes = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def show(what: RenderableType) -> None:
-    """Print a table or a line on the output; lines are not broken."""
+    """Print a table or a line on standard output; lines are not wrapped."""
     Console(highlight=False, markup=False, emoji=False).print(what, soft_wrap=isinstance(what, str))
 
 
 def show_words(text: str) -> None:
-    """Print a sentence on the output, broken between words where the line ends."""
+    """Print a sentence on standard output, wrapped between words."""
     Console(highlight=False, markup=False, emoji=False).print(text)
 
 
@@ -51,29 +52,27 @@ def _finite(value: object) -> object:
 
 
 def words(template: str) -> TextColumn:
-    """A column of a progress bar, with texts as they are."""
+    """A column of a progress bar whose texts are shown literally."""
     return TextColumn(template, markup=False)
 
 
 @contextmanager
 def progress(text: str) -> Iterator[ShareDone]:
-    """A bar on the error stream, if a person is watching."""
+    """A progress bar on standard error, if it is a terminal."""
     columns = words("{task.description}"), BarColumn(), TimeRemainingColumn()
     with Progress(*columns, console=notes, transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(text, total=1.0)
         yield lambda share: bar.update(task, completed=share)
 
 
-def prepare_engine(scenario: Scenario | None = None) -> None:
-    """Have the engine's machine code ready; says so if that takes a while (once a machine)."""
+def prepare_engine(*scenarios: Scenario) -> None:
+    """Have the engines of scenarios ready; compiling (once on each machine) is announced."""
     notice = threading.Timer(2.0, notes.print, ["compiling the engine, once on this machine …"])
     notice.daemon = True
     notice.start()
     try:
-        if scenario is not None and scenario.engine == "ns3":
-            from cosmo.ns3.library import compiled_network
-
-            compiled_network()
+        for each in {(each.engine, each.live): each for each in scenarios}.values():
+            engine_of(each).prepare(each)
         short = load("paper", ["episode.window_ms=1", "episode.warmup_ms=0"])
         Worlds(short, [episode(short, 0, 0)]).advance()
     finally:
@@ -81,12 +80,12 @@ def prepare_engine(scenario: Scenario | None = None) -> None:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Rounded, or a dash where there is nothing."""
+    """The number, rounded; a dash if there is none."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def metrics_table(title: str, metrics: Mapping[str, Interval], replications: int) -> Table:
-    """Every metric with its interval and its meaning; of two replications, with their range."""
+    """Every metric with its interval and its meaning; for two replications, with their range."""
     table = Table("metric", title=title, title_justify="left", title_style="bold", box=SIMPLE)
     two = replications == 2
     table.add_column("both" if two else "mean", justify="right")
@@ -96,8 +95,8 @@ def metrics_table(title: str, metrics: Mapping[str, Interval], replications: int
     for name, value in metrics.items():
         digits = 4 if abs(value.mean) < _LARGE else 2
         if two:
-            cells = [told(value.mean, value.ci95, 2, digits)]
+            cells = [interval_text(value.mean, value.ci95, 2, digits)]
         else:
             cells = [number(value.mean, digits), number(value.ci95, digits)]
-        table.add_row(name, *cells, METRICS[name])
+        table.add_row(name, *cells, (METRICS | MACHINE)[name].meaning)
     return table

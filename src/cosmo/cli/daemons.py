@@ -1,4 +1,4 @@
-"""The commands of a node alone: what `cosmo serve` needs, without the laboratory."""
+"""The commands of a node: what `cosmo serve` needs, without the simulator."""
 
 import typer
 
@@ -15,5 +15,5 @@ def _root() -> None:
 
 
 def run_command() -> int:
-    """Carry out the command line, as `cosmo.cli.app` does."""
+    """Run the command line of the process and return its exit code."""
     return carried_out(app)

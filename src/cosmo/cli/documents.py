@@ -11,7 +11,7 @@ from cosmo.scenario import Scenario
 def simulation_document(
     scenario: Scenario, method_name: str, seed: int, result: Simulation
 ) -> dict[str, object]:
-    """One method's episodes of one run."""
+    """The document of one method's episodes of one run."""
     trace = scenario.workload.trace
     return {
         "scenario": scenario.name,
@@ -28,10 +28,10 @@ def simulation_document(
 
 
 def comparison_document(study, written) -> dict[str, object]:  # type: ignore[no-untyped-def]
-    """The results of a study: a verdict for each scenario, all means, and the page."""
+    """The document of a study: a verdict for each scenario, all means, and the report's path."""
+    from cosmo.report.sweeps import sweep_table
+    from cosmo.report.verdict import verdict
     from cosmo.study.statistics import POINT, summarise
-    from cosmo.study.sweeps import sweep_table
-    from cosmo.study.verdict import verdict
 
     summary, swept = summarise(study.metrics), sweep_table(study)
     values = {

@@ -1,4 +1,4 @@
-"""`cosmo evaluate`: trained runs on workloads that training never saw."""
+"""`cosmo evaluate`: play trained runs on workloads that training has not used."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,17 +8,19 @@ import typer
 
 from cosmo.cli.console import metrics_table, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import metrics_document, simulation_document
-from cosmo.cli.loads import load_told, windows_of_trace
+from cosmo.cli.loads import load_text, windows_of_trace
 from cosmo.cli.options import (
     ArrivalsOption,
     EngineOption,
     EpisodesOption,
     JsonOption,
-    RateOption,
+    RatesOption,
     SetOption,
     TraceOption,
-    check_run,
+    check_episodes_option,
     chosen_settings,
+    part_of,
+    rates_of,
 )
 from cosmo.control import Simulation
 from cosmo.control import evaluate as play_runs
@@ -30,14 +32,14 @@ from cosmo.scenario import Scenario, changed, load
 
 
 def evaluate(
-    folder: Annotated[Path, typer.Argument(help="What `cosmo train` wrote.")],
+    folder: Annotated[Path, typer.Argument(help="The folder that `cosmo train` wrote.")],
     episodes: EpisodesOption = 5,
     scenario_name: Annotated[
         str | None,
-        typer.Option("--scenario", "-s", help="Another scenario than it was trained on."),
+        typer.Option("--scenario", "-s", help="A scenario other than that of the training."),
     ] = None,
     arrivals: ArrivalsOption = None,
-    rate: RateOption = None,
+    rates: RatesOption = None,
     engine: EngineOption = None,
     settings: SetOption = None,
     trace: TraceOption = None,
@@ -45,21 +47,34 @@ def evaluate(
 ) -> None:
     """Play trained controllers greedily and print their metrics, per run and overall.
 
-    cosmo evaluate trained --episodes 5 --rate 280
+    cosmo evaluate trained --episodes 5 --rates 280
     """
-    check_run(0, episodes)
+    check_episodes_option(episodes)
     controller = load_controller(folder)
-    fields = chosen_settings(settings, arrivals, rate, engine, trace)
-    scenarios = _scenarios(controller, scenario_name, fields)
-    windows_of_trace(scenarios[0])  # a trace that cannot be read is refused before the work
-    prepare_engine(scenarios[0])
-    with progress(f"{controller.method}, {len(scenarios)} run(s)") as share_done:
-        results = play_runs(controller, episodes, scenarios, share_done=share_done)
-    loads = _by_load(scenarios, controller.seeds, results)
+    points = [
+        _scenarios(
+            controller, scenario_name, chosen_settings(settings, arrivals, rate, engine, trace)
+        )
+        for rate in rates_of(rates)
+    ]
+    windows_of_trace(points[0][0])  # a trace that cannot be read is refused before the work
+    prepare_engine(points[0][0])
+    results: list[Simulation] = []
+    with progress(f"{controller.method}, {len(controller.seeds)} run(s)") as share_done:
+        for done, where in enumerate(points):
+            results += play_runs(
+                controller,
+                where,
+                episodes=episodes,
+                share_done=part_of(share_done, done, len(points)),
+            )
+    scenarios = tuple(scenario for where in points for scenario in where)
+    seeds = controller.seeds * len(points)
+    loads = _by_load(scenarios, seeds, results)
     if as_json:
         runs = [
             simulation_document(scenario, controller.method, seed, result)
-            for scenario, seed, result in zip(scenarios, controller.seeds, results, strict=True)
+            for scenario, seed, result in zip(scenarios, seeds, results, strict=True)
         ]
         overall = [
             {"load": name, "runs": count, "metrics": metrics_document(metrics)}
@@ -68,16 +83,18 @@ def evaluate(
         document = {
             "checkpoint": str(folder),
             "method": controller.method,
+            "device": controller.device or None,
             "episodes": episodes,
             "overall": overall,
             "runs": runs,
         }
         print_json(document)
         return
+    trained_where = f" (trained on {controller.device.upper()})" if controller.device else ""
     for name, (count, metrics) in loads.items():
         title = (
-            f"{controller.method} on {scenarios[0].name} ({name}): means and intervals over"
-            f" {count} run(s) of {episodes} episode(s)"
+            f"{controller.method}{trained_where} on {scenarios[0].name} ({name}): means and"
+            f" intervals over {count} run(s) of {episodes} episode(s)"
         )
         show(metrics_table(title, metrics, count))
 
@@ -88,7 +105,7 @@ def _by_load(
     """Runs and metrics of every load; intervals are over runs, as in the paper."""
     groups: dict[str, list[tuple[Scenario, int, Simulation]]] = {}
     for run in zip(scenarios, seeds, results, strict=True):
-        groups.setdefault(load_told(run[0]), []).append(run)
+        groups.setdefault(load_text(run[0]), []).append(run)
     found = {}
     for name, runs in groups.items():
         means = [{metric: value.mean for metric, value in run.metrics.items()} for *_, run in runs]

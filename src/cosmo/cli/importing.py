@@ -1,4 +1,4 @@
-"""`cosmo import`: a public trace of another system as a trace of a scenario."""
+"""`cosmo import`: convert a public trace of another system for a scenario."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from cosmo.cli.console import notes
-from cosmo.cli.options import ScenarioOption, SeedOption, SetOption, check_output, check_run
+from cosmo.cli.options import (
+    ScenarioOption,
+    SeedsOption,
+    SetOption,
+    check_output,
+    only_one,
+    seeds_from,
+)
 from cosmo.errors import InputError, did_you_mean
 from cosmo.scenario import load
 from cosmo.workload import FORMATS, imported, whole_windows, write_trace
@@ -21,16 +28,16 @@ def import_trace(
         float | None,
         typer.Option(help="Mean tasks/s in each cell, the scenario's rate by default."),
     ] = None,
-    most: Annotated[int, typer.Option(help="Take no more tasks than these.")] = 20_000,
+    most: Annotated[int, typer.Option(help="Largest number of tasks to convert.")] = 20_000,
     settings: SetOption = None,
-    seed: SeedOption = 0,
+    seeds: SeedsOption = "0",
 ) -> None:
     """Convert a public trace to tasks of a scenario, for `--trace` or `workload.trace`.
 
-    cosmo import azure-functions-2021 trace.txt --rate 150 --out azure.parquet
+    cosmo import azure-functions-2021 trace.txt --rates 150 --out azure.parquet
     """
     scenario = load(scenario_name, settings or [])
-    check_run(seed, 1)
+    seed = only_one("--seeds", seeds, seeds_from(seeds))
     if kind not in FORMATS:
         close = did_you_mean(kind, FORMATS)
         raise InputError(f"format = {kind!r}: must be one of {', '.join(FORMATS)}{close}")

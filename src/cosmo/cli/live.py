@@ -1,4 +1,4 @@
-"""`cosmo live`: simulator against real nodes, files for daemons, and what daemons are doing."""
+"""`cosmo live`: write files for daemons, watch daemons."""
 
 import time
 from pathlib import Path
@@ -9,15 +9,23 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from cosmo.cli.console import notes, show
-from cosmo.cli.live_run import run
-from cosmo.cli.options import ScenarioOption, SetOption, chosen_scenario
+from cosmo.cli.options import ScenarioOption, SetOption
 from cosmo.errors import InputError
 from cosmo.files import made_folder, whole_file
+from cosmo.scenario import load
 
-app = typer.Typer(help="Real nodes: compare with the simulator, configure, watch.")
+app = typer.Typer(help="Real nodes: configure, watch.")
 
 
-app.command("run")(run)
+@app.command(
+    hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def run() -> None:
+    """Say what has taken its place."""
+    raise InputError(
+        "live run: is now an engine: cosmo compare METHOD… --engine embedded,live --set"
+        " live.slower=2, or cosmo study run live --out FOLDER"
+    )
 
 
 @app.command()
@@ -25,7 +33,7 @@ def config(
     scenario_name: ScenarioOption = "paper",
     settings: SetOption = None,
     method_name: Annotated[
-        str, typer.Option("--method", "-m", help="Who decides on all nodes.")
+        str, typer.Option("--method", "-m", help="The method of all nodes.")
     ] = "priced-books",
     out: Annotated[Path, typer.Option(help="The folder for the files.")] = Path("nodes"),
 ) -> None:
@@ -37,7 +45,7 @@ def config(
     from cosmo.live.scenario_files import configs_of
     from cosmo.policy.registry import method
 
-    scenario = chosen_scenario(scenario_name, settings, None, None, None)
+    scenario = load(scenario_name, settings or [])
     method(method_name)
     fields: dict[str, object] = {"method.use": method_name}
     ens, sns = configs_of(
@@ -55,10 +63,10 @@ def config(
 @app.command()
 def top(
     addresses: Annotated[list[str], typer.Argument(help="Admin addresses, host:port.")],
-    every: Annotated[float, typer.Option(help="Seconds between looks.")] = 1.0,
-    looks: Annotated[int, typer.Option(help="How often to look; 0: until interrupted.")] = 0,
+    every: Annotated[float, typer.Option(help="Seconds between two readings.")] = 1.0,
+    looks: Annotated[int, typer.Option(help="Number of readings; 0: until interrupted.")] = 0,
 ) -> None:
-    """Show what daemons are doing, line by line, again and again.
+    """Show what daemons are doing, one line for each, repeatedly.
 
     cosmo live top 127.0.0.1:7300 127.0.0.1:7400
     """
@@ -79,7 +87,7 @@ def top(
 
 
 def _wide_enough(header: tuple[str, ...]) -> Table:
-    """Names fold where a terminal is narrow, numbers are never cut."""
+    """Names wrap in a narrow terminal; numbers are never cut."""
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
     for name in header[:2]:
         table.add_column(name, overflow="fold")

@@ -1,8 +1,9 @@
-"""The `cosmo` command: turns whatever goes wrong into one line.
+"""The `cosmo` command: reports every failure in one line.
 
 All that takes long to import is imported inside of `main`, where an interrupt is understood.
 """
 
+import re
 import sys
 from contextlib import suppress
 from typing import NoReturn
@@ -13,11 +14,16 @@ from cosmo.cli import streams
 from cosmo.errors import EngineError, InputError
 
 _LONGEST = 1000  # characters of a line that people read: names of others may be of any length
-_OF_LIVE = ("google", "grpc", "grpc_health")
+# Arguments of Python functions that are options here: their errors name the option.
+_ARGUMENTS = re.compile(r"^(out|resume|address|device|seeds|rates|episodes)(?= = |: )")
+_OF_LIVE = ("google", "grpc", "grpc_health", "prometheus_client")
 
 
 def main() -> NoReturn:
-    """Run a command. Exit codes: 0 done, 1 an engine failed, 2 bad input, 130 interrupted."""
+    """Run a command.
+
+    Exit codes: 0 done, 1 an engine failed, 2 bad input, 130 interrupted, 143 terminated.
+    """
     streams.prepare()
     try:
         code = _show_version() if sys.argv[1:] == ["--version"] else _run_command()
@@ -29,9 +35,11 @@ def main() -> NoReturn:
         extra = "live" if missing in _OF_LIVE or sys.argv[1:2] == ["serve"] else "lab"
         _fail(f"needs {error.name}; install it from a clone: pip install '.[{extra}]'", 2)
     except InputError as error:
-        _fail(str(error), 2)
+        _fail(_ARGUMENTS.sub(r"--\1", str(error)), 2)
     except EngineError as error:
         _fail(str(error), 1)
+    except interrupts.Terminated:
+        _fail("terminated, nothing was left half-written", 143)
     except KeyboardInterrupt:
         _fail("interrupted, nothing was left half-written", 130)
     except MemoryError:
@@ -47,7 +55,7 @@ def main() -> NoReturn:
 
 
 def _show_version() -> int:
-    """A node has a version, too: this works without the extra `[lab]`."""
+    """Print the version; this also works without the extra `[lab]`."""
     print(f"cosmo {cosmo.__version__}")
     return 0
 

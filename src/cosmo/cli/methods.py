@@ -1,4 +1,4 @@
-"""`cosmo methods`: the registry, one line each."""
+"""`cosmo methods`: list all methods."""
 
 from rich.table import Table
 
@@ -10,7 +10,7 @@ from cosmo.policy.trained import Trained
 
 
 def methods(as_json: JsonOption = False) -> None:
-    """List the methods that can be played.
+    """List all methods with their parameters.
 
     cosmo methods --json
     """

@@ -1,4 +1,4 @@
-"""`cosmo ns3`: install ns-3's libraries, and see whether the engine works."""
+"""`cosmo ns3`: install ns-3's libraries and check the engine."""
 
 import time
 
@@ -11,7 +11,7 @@ app = typer.Typer(help="Install and check the engine ns3.", no_args_is_help=True
 
 @app.command("install")
 def install() -> None:
-    """Install ns-3 from its wheel (70 MB), without what we do not need of it, and compile.
+    """Install ns-3 from its wheel (70 MB), without its dependencies, and compile our network.
 
     cosmo ns3 install
     """

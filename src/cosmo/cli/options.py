@@ -1,13 +1,15 @@
 """Options that several commands share, and how they become a scenario."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar, get_args
 
 import typer
 
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario, load
+from cosmo.scenario.model import Engine
 
 ScenarioOption = Annotated[
     str, typer.Option("--scenario", "-s", help="A preset's name or a TOML file.")
@@ -19,18 +21,40 @@ SetOption = Annotated[
 ArrivalsOption = Annotated[
     str | None, typer.Option(help="deterministic, poisson, bursty or steps (workload.arrivals).")
 ]
-RateOption = Annotated[str | None, typer.Option(help="Tasks/s in each cell (workload.rate).")]
-EngineOption = Annotated[
-    str | None, typer.Option(help="embedded or ns3 (engine): what carries messages.")
+RatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rates",
+        "--rate",
+        help="Tasks/s in each cell, one or several, e.g. 220,320.",
+    ),
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of the run.")]
-EpisodesOption = Annotated[int, typer.Option(help="How many episodes to play.")]
+EngineOption = Annotated[
+    str | None, typer.Option(help=f"What plays it (engine): {', '.join(get_args(Engine))}.")
+]
+EnginesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help=f"What plays it: {', '.join(get_args(Engine))}; several, with commas, are compared.",
+    ),
+]
+SeedsOption = Annotated[
+    str, typer.Option("--seeds", "--seed", help="Seeds of the runs, one or several, e.g. 0,1,2.")
+]
+EpisodesOption = Annotated[int, typer.Option(help="Number of episodes to play.")]
 TraceOption = Annotated[
     Path | None,
     typer.Option(help="Take the tasks from this CSV or Parquet file (workload.trace)."),
 ]
+Chosen = TypeVar("Chosen")
 SEED_LIMIT = 2**63  # columns of tables have 64 bits
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")]
+
+
+def words_of(text: str | None) -> list[str]:
+    """Split an option at its commas; none if it was not given."""
+    return [] if text is None else [word.strip() for word in text.split(",")]
 
 
 def chosen_settings(
@@ -40,7 +64,7 @@ def chosen_settings(
     engine: str | None,
     trace: Path | None = None,
 ) -> list[str]:
-    """What the options set in a scenario."""
+    """The settings of a scenario that the options stand for."""
     file = None if trace is None else json.dumps(str(trace))  # a text, whatever it is called
     shorthand = (
         ("workload.arrivals", arrivals),
@@ -54,28 +78,65 @@ def chosen_settings(
     ]
 
 
-def chosen_scenario(
+def chosen_scenarios(
     source: str,
     settings: list[str] | None,
     arrivals: str | None,
-    rate: str | None,
+    rates: str | None,
     engine: str | None = None,
     trace: Path | None = None,
-) -> Scenario:
-    """The scenario that the options describe."""
-    return load(source, chosen_settings(settings, arrivals, rate, engine, trace))
+) -> list[Scenario]:
+    """The scenario that the options describe, at each of the rates."""
+    return [
+        load(source, chosen_settings(settings, arrivals, rate, engine, trace))
+        for rate in rates_of(rates)
+    ]
 
 
-def check_run(seed: int, episodes: int) -> None:
-    """Refuse what no run can have."""
-    if not 0 <= seed < SEED_LIMIT:
-        raise InputError(f"--seed = {seed}: must be 0 or greater, and below 2^63")
+def only_one(option: str, text: str, values: Sequence[Chosen]) -> Chosen:
+    """The only value of an option that takes several elsewhere."""
+    if len(values) != 1:
+        raise InputError(f"{option} = {text!r}: must be one value here")
+    return values[0]
+
+
+def check_episodes_option(episodes: int) -> None:
+    """Raise InputError for a number of episodes that is not allowed."""
     if not 1 <= episodes <= 1_000_000:
         raise InputError(f"--episodes = {episodes}: must be from 1 to 1000000")
 
 
+def rates_of(text: str | None) -> list[str | None]:
+    """The rates of the option, each as it was written; a single None if it was not given."""
+    return [*words_of(text)] or [None]
+
+
+def part_of(share_done: Callable[[float], None], done: int, parts: int) -> Callable[[float], None]:
+    """Progress of one part of the work, 0 to 1, as progress of the whole."""
+    return lambda share: share_done((done + share) / parts)
+
+
+def numbers_of(text: str | None) -> list[float]:
+    """The numbers of the option `--rates`; empty if it was not given."""
+    try:
+        return [float(word) for word in words_of(text)]
+    except ValueError:
+        raise InputError(f"--rates = {text!r}: must be numbers of tasks/s, as in 220,320") from None
+
+
+def seeds_from(text: str) -> list[int]:
+    """The seeds of the option `--seeds`."""
+    parts = words_of(text)
+    seeds = [int(part) for part in parts if part.isdecimal() and len(part) < 20]
+    if len(set(seeds)) < len(parts) or max(seeds) >= SEED_LIMIT:
+        raise InputError(
+            f"--seeds = {text!r}: must be different whole numbers below 2^63, as in 0,1,2"
+        )
+    return seeds
+
+
 def check_output(path: Path, suffixes: tuple[str, ...]) -> None:
-    """Refuse an output that could not be written, before the work and not after it."""
+    """Raise InputError if the output could not be written, before the work begins."""
     if path.suffix not in suffixes:
         raise InputError(f"'{path}': must end in {' or '.join(suffixes)}")
     if path.is_dir() or not path.absolute().parent.is_dir():

@@ -1,4 +1,4 @@
-"""`cosmo report`: figures, tables and one HTML file from a study."""
+"""`cosmo report`: write figures, tables and one HTML file from a study."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ def report(
         Path | None, typer.Option("--out", "-o", help="Where to write (default: FOLDER/report).")
     ] = None,
     focus: Annotated[
-        str | None, typer.Option(help="The method that it is about (the plan's focus).")
+        str | None, typer.Option(help="The focus method of the report (default: the plan's).")
     ] = None,
     trust: Annotated[
         bool,
@@ -25,10 +25,10 @@ def report(
 
     cosmo report quick --focus self-tracking
     """
-    from cosmo.study import load
-    from cosmo.study.report import write_report
+    from cosmo.report.write import write_report
+    from cosmo.study import load_study
 
-    study = load(folder)
+    study = load_study(folder)
     if focus is not None:
         study = study.about_method(focus)
     prepare_engine()

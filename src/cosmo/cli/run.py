@@ -1,14 +1,22 @@
-"""`cosmo run`: the main job, a preset of `cosmo compare`: CoSMO at one load, and everyone."""
+"""`cosmo run`: train `cosmo` at one load and compare it with all baselines (a preset)."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cosmo.cli.compare import RunEpisodesOption, compared, fields_of, words_of
-from cosmo.cli.options import JsonOption, ScenarioOption, SetOption
+from cosmo.cli.compare import RunEpisodesOption, compared, fields_of
+from cosmo.cli.options import (
+    JsonOption,
+    RatesOption,
+    ScenarioOption,
+    SeedsOption,
+    SetOption,
+    numbers_of,
+    seeds_from,
+    words_of,
+)
 from cosmo.cli.study import WorkersOption
-from cosmo.cli.train import seeds_from
 from cosmo.control import BASELINES
 
 _FOCUS = "cosmo"
@@ -19,9 +27,9 @@ def run(
     arrivals: Annotated[
         str, typer.Option(help="Arrival processes, separated by commas.")
     ] = "deterministic,poisson",
-    rate: Annotated[float, typer.Option(help="Tasks/s in each cell.")] = 320.0,
+    rates: RatesOption = "320",
     settings: SetOption = None,
-    seeds: Annotated[str, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")] = "0,1,2",
+    seeds: SeedsOption = "0,1,2",
     episodes: RunEpisodesOption = 5,
     workers: WorkersOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
@@ -29,16 +37,16 @@ def run(
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Train cosmo at one load, compare it with every baseline on equal workloads, report.
+    """Train cosmo at one load, compare it with every baseline on equal workloads, write a report.
 
-    cosmo run --rate 220 --out at-220
+    cosmo run --rates 220 --out at-220
     """
     plan = {
         "name": "run",
-        "description": f"CoSMO and every baseline at {rate:g} tasks/s",
+        "description": f"CoSMO and every baseline at {rates} tasks/s",
         "scenarios": [scenario_name],
         "arrivals": words_of(arrivals),
-        "rates": [rate],
+        "rates": numbers_of(rates),
         "seeds": seeds_from(seeds),
         "episodes": episodes,
         "focus": _FOCUS,

@@ -1,4 +1,4 @@
-"""A command line carried out, with what is wrong about it in one line."""
+"""Runs a command line; bad input is reported in one line."""
 
 import typer
 

@@ -41,7 +41,7 @@ def show(
     cosmo scenario show campus --set sn.slots=6
     """
     scenario = load(name, settings or [])
-    typer.echo(scenario.model_dump_json(indent=2) if as_json else dump(scenario))
+    typer.echo(scenario.model_dump_json(indent=2) if as_json else dump(scenario).rstrip())
 
 
 @app.command()
@@ -49,7 +49,7 @@ def check(
     file: Annotated[str, typer.Argument(help="A TOML file or a preset's name.")],
     settings: SetOption = None,
 ) -> None:
-    """Check a scenario; a mistake is named in one line.
+    """Check a scenario; a mistake is reported in one line.
 
     cosmo scenario check mine.toml
     """

@@ -1,4 +1,4 @@
-"""`cosmo serve`: a node as a daemon. Imports nothing of the laboratory."""
+"""`cosmo serve`: run a node as a daemon. Imports neither simulator nor training."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +20,7 @@ SetOption = Annotated[
 ]
 HandlerOption = Annotated[
     str | None,
-    typer.Option(help="emulate, module:function, or a command after `command:`."),
+    typer.Option(help="What runs tasks: emulate, module:function, or a program after `command:`."),
 ]
 
 

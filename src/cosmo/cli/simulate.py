@@ -1,4 +1,4 @@
-"""`cosmo simulate`: one method on one scenario, no training."""
+"""`cosmo simulate`: play one method on one scenario, without training."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,23 +7,26 @@ import typer
 
 from cosmo.cli.console import metrics_table, notes, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import simulation_document
-from cosmo.cli.loads import load_told, resampling_told, windows_of_trace
+from cosmo.cli.loads import load_text, resampling_notices, unread_notices, windows_of_trace
 from cosmo.cli.options import (
     ArrivalsOption,
     EngineOption,
     JsonOption,
-    RateOption,
+    RatesOption,
     ScenarioOption,
-    SeedOption,
+    SeedsOption,
     SetOption,
     TraceOption,
+    check_episodes_option,
     check_output,
-    check_run,
-    chosen_scenario,
+    chosen_scenarios,
+    part_of,
+    seeds_from,
 )
 from cosmo.control import method
 from cosmo.control import simulate as play_episodes
-from cosmo.measure import lost_tasks_told, task_table
+from cosmo.errors import InputError
+from cosmo.measure import lost_task_notices, task_table
 from cosmo.tables import write_table
 from cosmo.world import site_of
 
@@ -37,13 +40,13 @@ def simulate(
     ],
     scenario_name: ScenarioOption = "paper",
     arrivals: ArrivalsOption = None,
-    rate: RateOption = None,
+    rates: RatesOption = None,
     engine: EngineOption = None,
     settings: SetOption = None,
-    seed: SeedOption = 0,
+    seeds: SeedsOption = "0",
     episodes: Annotated[
         int | None,
-        typer.Option(help="How many episodes to play: 1, or all windows of a trace by default."),
+        typer.Option(help="Number of episodes (default: 1, or all windows of a trace)."),
     ] = None,
     trace: TraceOption = None,
     tasks_out: Annotated[
@@ -53,32 +56,51 @@ def simulate(
 ) -> None:
     """Play a method on a scenario and print its metrics.
 
-    cosmo simulate --method self-tracking --rate 280 --episodes 5
+    cosmo simulate --method self-tracking --rates 280 --episodes 5
 
     cosmo simulate -m my_policies.py:LeastWork:margin_ms=25 -s shared-sn --json
     """
-    scenario = chosen_scenario(scenario_name, settings, arrivals, rate, engine, trace)
-    windows = windows_of_trace(scenario)
+    scenarios = chosen_scenarios(scenario_name, settings, arrivals, rates, engine, trace)
+    runs = [(scenario, seed) for scenario in scenarios for seed in seeds_from(seeds)]
+    windows = windows_of_trace(scenarios[0])
     episodes = (windows or 1) if episodes is None else episodes
-    check_run(seed, episodes)
+    check_episodes_option(episodes)
     chosen = method(method_name)
     if tasks_out is not None:
+        if len(runs) > 1:
+            raise InputError(f"--tasks-out = '{tasks_out}': must be with one rate and one seed")
         check_output(tasks_out, (".csv", ".parquet"))
-    prepare_engine(scenario)
-    with progress(f"{scenario.name}, {method_name}") as share_done:
-        result = play_episodes(scenario, chosen, seed, episodes, share_done=share_done)
+    prepare_engine(scenarios[0])
+    results = []
+    with progress(f"{scenarios[0].name}, {method_name}") as share_done:
+        for done, (scenario, seed) in enumerate(runs):
+            results.append(
+                play_episodes(
+                    scenario,
+                    method_name,
+                    seed,
+                    episodes,
+                    share_done=part_of(share_done, done, len(runs)),
+                )
+            )
     if tasks_out is not None:
-        table = task_table(result.outcomes, scenario)
-        write_table(tasks_out, table)
+        write_table(tasks_out, task_table(results[0].outcomes, scenarios[0]))
     if as_json:
-        print_json(simulation_document(scenario, method_name, seed, result))
+        documents = [
+            simulation_document(scenario, method_name, seed, result)
+            for (scenario, seed), result in zip(runs, results, strict=True)
+        ]
+        print_json(documents[0] if len(runs) == 1 else {"runs": documents})
         return
-    place = f"{scenario.name} ({load_told(scenario)})"
-    title = f"{method_name} on {place}, seed {seed}, {episodes} episode(s)"
-    show(metrics_table(title, result.metrics, episodes))
-    lost = lost_tasks_told(scenario, result.outcomes)
-    noticed = chosen.notice(site_of(scenario))
-    for line in (*resampling_told(scenario, seed, episodes), *lost, *filter(None, [noticed])):
-        notes.print(line, soft_wrap=True)
+    for (scenario, seed), result in zip(runs, results, strict=True):
+        place = f"{scenario.name} ({load_text(scenario)})"
+        title = f"{method_name} on {place}, seed {seed}, {episodes} episode(s)"
+        show(metrics_table(title, result.metrics, episodes))
+        lost = lost_task_notices(scenario, result.outcomes)
+        of_trace = *unread_notices(scenario), *resampling_notices(scenario, seed, episodes)
+        for line in (*of_trace, *lost):
+            notes.print(line, soft_wrap=True)
+    if noticed := chosen.notice(site_of(scenarios[0])):
+        notes.print(noticed, soft_wrap=True)
     if tasks_out is not None:
         notes.print(f"wrote {tasks_out}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The two streams that a command writes to: what they cannot show, and when they are full."""
+"""Standard output and error: characters that they cannot show, and streams that are closed."""
 
 import codecs
 import os
@@ -10,7 +10,7 @@ _ESCAPES = "cosmo-escapes"
 
 
 def prepare() -> None:
-    """Have both streams write an escape where they have no sign for a character, as in ASCII."""
+    """Make both streams write an escape for characters that they cannot encode."""
     codecs.register_error(_ESCAPES, _escaped)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -25,18 +25,18 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def escape(sign: str) -> str:
-    """A character as an escape in ASCII."""
+    """The ASCII escape of a character."""
     code = ord(sign)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def one_line(text: str) -> str:
-    """The text with escapes for line breaks and all else that does not print."""
+    """The text with escapes for line breaks and other unprintable characters."""
     return "".join(sign if sign.isprintable() else escape(sign) for sign in text)
 
 
 def abandon(stream: TextIO) -> None:
-    """Nobody takes what is written there: do not try again when Python ends."""
+    """The reader has closed the stream: do not write to it again when Python ends."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,25 +1,25 @@
-"""`cosmo study`: whole plans, carried out by local processes or a cluster."""
+"""`cosmo study`: run whole plans, in local processes or on a cluster."""
 
 import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
+import tomli_w
 import typer
 from rich.progress import BarColumn, Progress, TaskID
 from rich.table import Table
 
-from cosmo import toml
 from cosmo.cli.comparison import print_results
 from cosmo.cli.console import notes, prepare_engine, print_json, show, words
-from cosmo.cli.loads import overplayed_told
-from cosmo.cli.options import EngineOption, JsonOption
+from cosmo.cli.loads import overplayed_notices, unread_notices
+from cosmo.cli.options import EnginesOption, JsonOption, words_of
 from cosmo.errors import InputError
 
 _LINE_EVERY_S = 20.0  # in logs, where there are no bars
 _DIGEST, _LONGEST = 11, 34  # of a unit's name: what follows what people read, and how much of that
 
-app = typer.Typer(help="Run and look at studies.", no_args_is_help=True)
+app = typer.Typer(help="Run and inspect studies.", no_args_is_help=True)
 
 PlanArgument = Annotated[str, typer.Argument(help="A preset's name or a TOML file.")]
 FolderArgument = Annotated[Path, typer.Argument(help="The study's folder.")]
@@ -30,7 +30,7 @@ WorkersOption = Annotated[
 
 @app.command("list")
 def list_plans(as_json: JsonOption = False) -> None:
-    """The plans that come with the package.
+    """List the plans that come with the package.
 
     cosmo study list
     """
@@ -50,7 +50,7 @@ def list_plans(as_json: JsonOption = False) -> None:
 
 @app.command("show")
 def show_plan(plan_name: PlanArgument) -> None:
-    """A plan as a complete TOML file, to start your own from.
+    """Print a plan as a complete TOML file, to start your own from.
 
     cosmo study show baselines
     """
@@ -62,7 +62,7 @@ def show_plan(plan_name: PlanArgument) -> None:
 
 @app.command("status")
 def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
-    """How far a study is.
+    """Show the progress of a study.
 
     cosmo study status mine
     """
@@ -101,38 +101,38 @@ def run(
         list[str] | None, typer.Option("--set", help="Set a field of the plan. Repeatable.")
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(help="So many runs, with seeds from 0 on, instead of the plan's.")
+        int | None, typer.Option(help="Number of runs, with seeds 0, 1, …, instead of the plan's.")
     ] = None,
-    engine: EngineOption = None,
+    engines: EnginesOption = None,
     workers: WorkersOption = None,
     executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
     address: Annotated[
-        str | None, typer.Option(help="Of a Ray cluster; without it, one is started here.")
+        str | None, typer.Option(help="Address of a Ray cluster; without it, one is started here.")
     ] = None,
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Run the policies (file.py:Class, sb3:model) it names."),
     ] = False,
 ) -> None:
-    """Carry out a plan; what is finished in the folder already is not done again.
+    """Run a plan; units that are already finished in the folder are not repeated.
 
     cosmo study run paper-quick --out quick
 
     cosmo study run mine.toml --out mine --trust --set 'seeds=[0, 1, 2, 3, 4]'
     """
-    from cosmo.study import load, load_plan
+    from cosmo.study import load_plan, load_study
     from cosmo.study.checks import METRICS_FILE
     from cosmo.study.method_files import runs_code
 
-    chosen = [] if engine is None else [toml.text({"engines": [engine]})]
+    chosen = [] if engines is None else [tomli_w.dumps({"engines": words_of(engines)})]
     if runs is not None:
         if runs < 1:
             raise InputError(f"--runs = {runs}: must be 1 or greater")
-        chosen.append(toml.text({"seeds": list(range(runs))}))
+        chosen.append(tomli_w.dumps({"seeds": list(range(runs))}))
     plan = load_plan(plan_name, [*(settings or []), *chosen], "run" if trust else "refuse")
     right = conducted(plan, out, chosen_executor(executor, workers, address))
     if (out / METRICS_FILE).exists():
-        print_results(load(out))
+        print_results(load_study(out))
     own = " --trust" if any(map(runs_code, plan.methods)) else ""
     notes.print(f"next: cosmo report {out}{own}", soft_wrap=True)
     if not right:
@@ -140,7 +140,7 @@ def run(
 
 
 def chosen_executor(name: str, workers: int | None, address: str | None):  # type: ignore[no-untyped-def]
-    """Local processes or Ray."""
+    """The executor: local processes or Ray."""
     from cosmo.study import LocalExecutor
 
     if workers is not None and workers < 1:
@@ -157,14 +157,14 @@ def chosen_executor(name: str, workers: int | None, address: str | None):  # typ
 
 
 def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def]
-    """Carry out a plan with progress for people; whether nothing failed."""
+    """Run a plan and show its progress; True if no unit failed."""
     from cosmo.study import conduct
-    from cosmo.study.noticed import notices
+    from cosmo.study.work import notices
 
     for line in notices(plan):
         notes.print(line, soft_wrap=True)
     scenarios = [scenario for scenario, *_ in plan.points()]
-    prepare_engine(next((each for each in scenarios if each.engine == "ns3"), scenarios[0]))
+    prepare_engine(*scenarios)
     start = time.monotonic()
     with _Show(plan.name) as told:
         progress = conduct(plan, out, executor, told)
@@ -178,7 +178,8 @@ def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def
         soft_wrap=True,
     )
     for scenario in {each.name: each for each in scenarios}.values():
-        for line in overplayed_told(scenario, plan.seeds, plan.episodes):
+        told_of_trace = overplayed_notices(scenario, plan.seeds, plan.episodes)
+        for line in (*unread_notices(scenario), *told_of_trace):
             notes.print(line, soft_wrap=True)
     return not progress.failed
 
@@ -189,13 +190,13 @@ def _clock(seconds: float) -> str:
 
 
 def _unit(name: str) -> str:
-    """A unit for people: without the digest at its end, and short."""
+    """The short name of a unit, without the digest at its end."""
     plain = name[:-_DIGEST]
     return plain if len(plain) <= _LONGEST else f"…{plain[1 - _LONGEST :]}"
 
 
 class _Show:
-    """A bar for the whole and one for every unit at work; a line now and then for logs."""
+    """A bar for the whole study and one for every running unit; occasional lines in logs."""
 
     def __init__(self, title: str) -> None:
         self._title, self._start, self._next = title, time.monotonic(), 0.0

@@ -1,9 +1,9 @@
-"""What commands print of a sweep: success over the field that was varied, within 80 columns."""
+"""Prints the results of a sweep: success over the swept field, within 80 columns."""
 
 from rich.text import Text
 
 from cosmo.cli.console import show, show_words
-from cosmo.measure import told
+from cosmo.measure import interval_text
 
 _VALUES_A_TABLE = 6  # columns that fit beside a method's name
 
@@ -13,8 +13,8 @@ def print_sweeps(study, table_of) -> None:  # type: ignore[no-untyped-def]
 
     `table_of(title, columns)` makes an empty table in the style of the other results.
     """
-    from cosmo.study.sweeps import sweep_table, swept_scenarios
-    from cosmo.study.verdict import verdict
+    from cosmo.report.sweeps import sweep_table, swept_scenarios
+    from cosmo.report.verdict import verdict
 
     swept = sweep_table(study)
     if not len(swept):
@@ -45,7 +45,7 @@ def _print_table(study, rows, title, values, table_of) -> None:  # type: ignore[
     for name in means.sort("mean", descending=True, nulls_last=True)["line"]:
         own = {row["value"]: row for row in some.filter(line=name).iter_rows(named=True)}
         cells = [
-            told(own[value]["mean"], None, own[value]["runs"], 3) if value in own else "–"
+            interval_text(own[value]["mean"], None, own[value]["runs"], 3) if value in own else "–"
             for value in values
         ]
         yardstick = name != study.focus and study.is_yardstick(name)

@@ -1,4 +1,4 @@
-"""`cosmo train`: the runs of a method that learns, stacked in one process."""
+"""`cosmo train`: train the runs of a method that learns, stacked in one process."""
 
 import sys
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
 from cosmo.cli.console import notes, prepare_engine, words
 from cosmo.cli.options import (
-    SEED_LIMIT,
     ArrivalsOption,
     EngineOption,
-    RateOption,
+    RatesOption,
     ScenarioOption,
-    chosen_scenario,
+    SeedsOption,
+    chosen_scenarios,
+    seeds_from,
 )
-from cosmo.errors import InputError
 from cosmo.files import only_run
 
 TRAINING = "training."  # how the settings of training start; all others are the scenario's
@@ -30,12 +30,12 @@ def train(
     ] = "cosmo",
     scenario_name: ScenarioOption = "paper",
     arrivals: ArrivalsOption = None,
-    rate: RateOption = None,
+    rates: RatesOption = None,
     engine: EngineOption = None,
-    seeds: Annotated[str, typer.Option(help="Seeds of the runs, e.g. 0,1,2.")] = "0,1,2",
+    seeds: SeedsOption = "0,1,2",
     training: Annotated[
         str | None,
-        typer.Option(help="A preset of training, or a TOML file; the method's own by default."),
+        typer.Option(help="A training preset or a TOML file (default: the method's own)."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -46,32 +46,41 @@ def train(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where this training was interrupted.")
+        bool, typer.Option("--resume", help="Continue an interrupted training.")
     ] = False,
+    device: Annotated[
+        str, typer.Option(help="Where networks are trained: cpu or gpu. Bits differ between them.")
+    ] = "cpu",
 ) -> None:
     """Train a method's two agents and keep the best networks of every run.
 
-    cosmo train --rate 220 --seeds 0,1,2 --out trained
+    cosmo train --rates 220 --seeds 0,1,2 --out trained
 
     cosmo train --method cosmo-next --scenario shared-sn --out next --resume
     """
     from cosmo.learn import session  # JAX takes seconds to import
+    from cosmo.learn.device import checked_device, only_cpu
     from cosmo.learn.run import Run
     from cosmo.policy.learned_methods import learned_method
 
+    if checked_device(device) == "cpu":
+        only_cpu()
     of_training = [item for item in settings or [] if item.startswith(TRAINING)]
     of_scenario = [item for item in settings or [] if not item.startswith(TRAINING)]
-    scenario = chosen_scenario(scenario_name, of_scenario, arrivals, rate, engine)
+    scenarios = chosen_scenarios(scenario_name, of_scenario, arrivals, rates, engine)
     fields = [item.removeprefix(TRAINING) for item in of_training]
     config = session.load_config_of(method_name, training, fields)
-    runs = [Run(scenario, seed) for seed in seeds_from(seeds)]
-    prepare_engine(scenario)
-    load = f"{scenario.workload.arrivals}, {scenario.workload.rate:g} tasks/s"
+    runs = [Run(scenario, seed) for scenario in scenarios for seed in seeds_from(seeds)]
+    workload = scenarios[0].workload
+    prepare_engine(scenarios[0])
+    load = f"{workload.arrivals}, {rates or f'{workload.rate:g}'} tasks/s"
     if learned_method(method_name).scope == "scenario":
         load = "all loads"
-    title = f"{method_name} on {scenario.name} ({load}), {len(runs)} run(s)"
+    title = f"{method_name} on {scenarios[0].name} ({load}), {len(runs)} run(s)"
     with only_run(out), _Progress(title, config.episodes) as told:
-        session.train(out, method_name, runs, config, resume, tensorboard=True, told=told)
+        session.train(
+            out, method_name, runs, config, resume, tensorboard=True, on_episode=told, device=device
+        )
     notes.print(
         f"trained {title}, {config.episodes} episodes; wrote {out}\n"
         f"next: cosmo evaluate {out} --episodes 5",
@@ -79,19 +88,8 @@ def train(
     )
 
 
-def seeds_from(text: str) -> list[int]:
-    """Of an option."""
-    parts = [part.strip() for part in text.split(",")]
-    seeds = [int(part) for part in parts if part.isdecimal() and len(part) < 20]
-    if len(set(seeds)) < len(parts) or max(seeds) >= SEED_LIMIT:
-        raise InputError(
-            f"--seeds = {text!r}: must be different whole numbers below 2^63, as in 0,1,2"
-        )
-    return seeds
-
-
 class _Progress:
-    """A live line for people, a line every ten episodes for logs."""
+    """A live line in a terminal, a line every ten episodes in logs."""
 
     def __init__(self, title: str, episodes: int) -> None:
         self._title, self._episodes = title, episodes

@@ -1,4 +1,4 @@
-"""`cosmo tune`: the parameters of a method, chosen on validation workloads."""
+"""`cosmo tune`: choose the parameters of a method on validation workloads."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,15 +8,21 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from cosmo.cli.compare import ProcessesOption, RatesOption, SeedsOption, numbers_of, words_of
+from cosmo.cli.compare import ProcessesOption, SomeSeedsOption
 from cosmo.cli.console import notes, prepare_engine, print_json, progress, show, show_words
-from cosmo.cli.options import JsonOption, ScenarioOption, SetOption
+from cosmo.cli.options import (
+    JsonOption,
+    RatesOption,
+    ScenarioOption,
+    SetOption,
+    numbers_of,
+    seeds_from,
+    words_of,
+)
 from cosmo.cli.study import WorkersOption, chosen_executor
-from cosmo.cli.train import seeds_from
-from cosmo.measure import told
+from cosmo.measure import METRICS, interval_text
 
 _ROWS = 10  # of the best settings; all are in trials.parquet
-_RUNS = "0,1,2"
 
 
 def tune(
@@ -35,15 +41,15 @@ def tune(
     arrivals: ProcessesOption = None,
     settings: SetOption = None,
     metric: Annotated[
-        str, typer.Option(help="What is to be great, e.g. net_utility_per_task.")
+        str, typer.Option(help="Metric to maximise, e.g. net_utility_per_task.")
     ] = "success_rate",
-    trials: Annotated[int, typer.Option(help="Settings to try, at most.")] = 32,
-    seeds: SeedsOption = None,
+    trials: Annotated[int, typer.Option(help="Largest number of settings to try.")] = 32,
+    seeds: SomeSeedsOption = None,
     episodes: Annotated[int, typer.Option(help="Validation episodes of each run.")] = 5,
     search_seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     workers: WorkersOption = None,
     executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster.")] = None,
+    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
         "cosmo-tune"
     ),
@@ -53,97 +59,87 @@ def tune(
 
     Prints the best setting as a method that can be pasted, and how it compares
     with the default on episodes that the search did not use. The same command
-    goes on where it was interrupted.
+    resumes where it was interrupted.
 
     cosmo tune my.py:LeastSlack --over threshold_ms=0:30 --rates 220,320
 
     cosmo tune power-of-d --over keep=2,3,5 --over threshold_ms=1:50:log -s district
     """
-    from cosmo.scenario import load
-    from cosmo.study.tuning import question_of, tuned_in
+    from cosmo.scenario import load, without_trace
+    from cosmo.study.search import Search, as_texts
+    from cosmo.study.tuning import tuned_in
 
-    scenario = load(scenario_name, settings or [])
-    question = question_of(
-        scenario,
-        method_name,
-        over,
-        rates=numbers_of(rates) or None,
-        arrivals=words_of(arrivals) or None,
-        seeds=seeds_from(seeds or _RUNS),
+    given = load(scenario_name, settings or [])
+    scenario = without_trace(given)
+    search = Search(
+        scenario=scenario,
+        method=method_name,
+        over=as_texts(over),
+        arrivals=tuple(words_of(arrivals) or [scenario.workload.arrivals]),
+        rates=tuple(numbers_of(rates) or [float(scenario.workload.rate)]),
+        seeds=tuple(seeds_from(seeds or "0,1,2")),
         episodes=episodes,
         metric=metric,
-        search_seed=search_seed,
+        seed=search_seed,
+        trials=trials,
     )
     chosen = chosen_executor(executor, workers, address)
-    prepare_engine(question.scenario)
-    if scenario.workload.trace:
+    prepare_engine(scenario)
+    if given.workload.trace:
         notes.print("tuned on Poisson arrivals: a trace is for evaluation alone", soft_wrap=True)
     with progress(f"{method_name}, {trials} trials") as share_done:
-        found = tuned_in(out, question, chosen, trials, share_done)
+        found = tuned_in(out, search, chosen, share_done)
     if as_json:
         print_json(_document(found))
         return
-    loads = ", ".join(f"{rate:g}" for rate in question.rates)
-    place = f"{question.scenario.name}, {', '.join(question.arrivals)} at {loads} tasks/s"
-    runs = f"{len(question.seeds)} run(s) of {question.episodes} validation episode(s)"
+    loads = ", ".join(f"{rate:g}" for rate in search.rates)
+    place = f"{search.scenario.name}, {', '.join(search.arrivals)} at {loads} tasks/s"
+    runs = f"{len(search.seeds)} run(s) of {search.episodes} validation episode(s)"
     show_words(f"{method_name} on {place}; {runs}, mean over the loads")
-    _print_trials(found)
+    show(_table(found))
+    for cause in dict.fromkeys(found.trials["failed"].drop_nulls()):
+        notes.print(f"failed: {cause}", soft_wrap=True)
     show_words(found.sentence())
     show(f"best: {found.method}")
-    rivals = " ".join(dict.fromkeys([found.method, found.default]))
+    rivals = " ".join(dict.fromkeys([found.method, search.method]))
     notes.print(
         f"trials: {out / 'trials.parquet'}\nnext: cosmo compare {rivals} self-tracking",
         soft_wrap=True,
     )
 
 
-def _print_trials(found) -> None:  # type: ignore[no-untyped-def]
-    """The best settings, and the default wherever it is."""
-    from cosmo.study.tuned import DIGITS
+def _table(found) -> Table:  # type: ignore[no-untyped-def]
+    """The table of the best settings and the default."""
+    from cosmo.study.tuning import SHOWN
 
-    ranked = found.ranked().with_row_index("place", offset=1)
-    shown = dict.fromkeys(
-        [found.metric, "success_rate", "net_utility_per_task", "update_cost_rate"]
-    )
-    titles = {
-        "success_rate": "success",
-        "net_utility_per_task": "net utility",
-        "update_cost_rate": "cost",
-        "decision_accuracy": "accuracy",
-    }
+    shown = dict.fromkeys([found.search.metric, *SHOWN])
+    titles = {"success_rate": "success", "net_utility_per_task": "net utility"}
+    titles |= {"update_cost_rate": "cost", "decision_accuracy": "accuracy"}
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("setting", overflow="fold")
     for name in shown:
         table.add_column(titles.get(name, name), justify="right", no_wrap=True)
-    for row in ranked.iter_rows(named=True):
-        default = row["method"] == found.default
-        if row["place"] > _ROWS and not default:
+    for place, row in enumerate(found.ranked().iter_rows(named=True), 1):
+        default = row["method"] == found.search.method
+        if place > _ROWS and not default:
             continue
-        setting = ", ".join(
-            f"{name}={row[name]}" for name in found.document["over"] if row[name] is not None
-        )
-        text = "(default)" if default else setting
-        if row["failed"] is not None:
-            text = f"{text}: failed"
-        cells = [told(row[name], None, 1, DIGITS.get(name, 3)) for name in shown]
-        table.add_row(str(row["place"]), Text(text), *cells)
-    show(table)
-    for cause in dict.fromkeys(found.trials["failed"].drop_nulls()):
-        notes.print(f"failed: {cause}", soft_wrap=True)
+        setting = ", ".join(f"{name}={row[name]}" for name in found.search.over)
+        failed = "" if row["failed"] is None else ": failed"
+        cells = [interval_text(row[name], None, 1, METRICS[name].digits) for name in shown]
+        table.add_row(str(place), Text(("(default)" if default else setting) + failed), *cells)
+    return table
 
 
 def _document(found) -> dict[str, Any]:  # type: ignore[no-untyped-def]
-    """Stable: the same keys whatever was found."""
+    """The JSON document; its keys are always the same."""
     lead = found.difference
-    question = dict(found.document)
-    question["scenario"] = question["scenario"]["name"]
     return {
-        "question": question,
+        "question": found.search.document() | {"scenario": found.search.scenario.name},
         "best": {"method": found.method, "parameters": dict(found.parameters)},
-        "default": found.default,
+        "default": found.search.method,
         "compared": {
-            "metric": found.metric,
+            "metric": found.search.metric,
             "episodes": found.checked_on,
             "best": found.best_mean,
             "default": found.default_mean,

@@ -1,4 +1,4 @@
-"""`cosmo view`: a page of recorded episodes."""
+"""`cosmo view`: make a page of recorded episodes."""
 
 import webbrowser
 from pathlib import Path
@@ -13,7 +13,9 @@ from cosmo.cli.options import check_output
 def view(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Episodes of RecordEpisode (episode-0.json), decision logs of nodes."),
+        typer.Argument(
+            help="Episodes of RecordEpisode (episode-0.json) or decision logs of nodes."
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -21,18 +23,18 @@ def view(
     ] = None,
     opened: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
-    """Make a page of recorded episodes: what was believed, what was true, what was decided.
+    """Make a page of recorded episodes: estimated state, true state, decisions.
 
-    A decision log of a live node (CSV or Parquet) has what the EN had been told,
-    what it decided, and how tasks ended.
+    A decision log of a live node (CSV or Parquet) has the statuses that the EN
+    held, its decisions, and how tasks ended.
 
     cosmo view episodes/episode-0.json --open
 
     cosmo view decisions.csv --out decisions.html
     """
-    from cosmo.study.decision_log import is_decision_log, read_decisions
-    from cosmo.study.page import write_episodes
-    from cosmo.study.recording import read_recording
+    from cosmo.report.decision_log import is_decision_log, read_decisions
+    from cosmo.report.page import write_episodes
+    from cosmo.report.recording import read_recording
 
     page = out or files[0].with_suffix(".html")
     check_output(page, (".html",))

@@ -1,4 +1,4 @@
-"""`cosmo workload`: the tasks of an episode as a trace file."""
+"""`cosmo workload`: write the tasks of an episode as a trace file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,13 +8,14 @@ import typer
 from cosmo.cli.console import notes
 from cosmo.cli.options import (
     ArrivalsOption,
-    RateOption,
+    RatesOption,
     ScenarioOption,
-    SeedOption,
+    SeedsOption,
     SetOption,
     check_output,
-    check_run,
-    chosen_scenario,
+    chosen_scenarios,
+    only_one,
+    seeds_from,
 )
 from cosmo.errors import InputError
 from cosmo.workload import episode as generate
@@ -25,17 +26,18 @@ def workload(
     out: Annotated[Path, typer.Option("--out", "-o", help="The CSV or Parquet file to write.")],
     scenario_name: ScenarioOption = "paper",
     arrivals: ArrivalsOption = None,
-    rate: RateOption = None,
+    rates: RatesOption = None,
     settings: SetOption = None,
-    seed: SeedOption = 0,
+    seeds: SeedsOption = "0",
     episode: Annotated[int, typer.Option(help="Number of the episode in the run.")] = 0,
 ) -> None:
     """Write the tasks that a scenario generates, for `--trace` or for other tools.
 
-    cosmo workload --rate 280 --seed 3 --out trace.csv
+    cosmo workload --rates 280 --seeds 3 --out trace.csv
     """
-    scenario = chosen_scenario(scenario_name, settings, arrivals, rate)
-    check_run(seed, 1)
+    scenarios = chosen_scenarios(scenario_name, settings, arrivals, rates)
+    scenario = only_one("--rates", rates or "", scenarios)
+    seed = only_one("--seeds", seeds, seeds_from(seeds))
     if not 0 <= episode < 1_000_000:
         raise InputError(f"--episode = {episode}: must be from 0 to 999999")
     check_output(out, (".csv", ".parquet"))

@@ -5,14 +5,14 @@ def test_my_policy():
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosmo.control.named import MethodLike, ScenarioLike, as_method, as_scenario
+from cosmo.control.arguments import MethodLike, ScenarioLike, as_method, as_scenario
 from cosmo.control.play import play
 from cosmo.errors import InputError
 from cosmo.node import (
@@ -27,10 +27,20 @@ from cosmo.node import (
     UpdateObservation,
     Updater,
 )
-from cosmo.node.guard import checked_actions, checked_numbers, made_dispatcher, made_updater
+from cosmo.node.guard import (
+    checked_actions,
+    checked_numbers,
+    checked_ride,
+    checked_update,
+    made_dispatcher,
+    made_updater,
+)
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
 from cosmo.world import Outcome
+
+# What became of an episode, and every call of the method in it with its answer.
+_Played = tuple[Outcome, list[tuple[str, Any]]]
 
 
 class MethodError(InputError, AssertionError):
@@ -51,8 +61,10 @@ def check_method(
     seed gives the same decisions, in a method that is made anew; a world is played the same alone
     and in a batch; `would_decide`, `explain` and `encode` have no effect on later decisions, and
     `would_decide` says what `decide` then does; `encode` gives the same numbers for the same
-    states; and nothing goes from the SN's side to the EN's but what a status carries, so that the
-    method pays for what it reads (its updater and its dispatcher are made from two objects).
+    states; nothing goes from the SN's side to the EN's but what a status carries, so that the
+    method pays for what it reads (its updater and its dispatcher are made from two objects); and
+    nothing goes from one EN or SN to another (each has an object of its own, which sees its rows
+    alone). The line names the first call that was answered differently.
 
     `MethodError` is an AssertionError, so that tests fail with one line, and an InputError.
     """
@@ -70,6 +82,8 @@ _RULES = {
     " they must have no effect",
     "apart": "decides differently when its updater and its dispatcher do not share an object:"
     " the EN reads what the SN has not sent, or the SN what the EN knows",
+    "split": "decides differently when every EN and every SN has an object of its own: one reads"
+    " what another has seen and not sent",
     "alone": "decides differently alone than in a batch; keep worlds apart by the column world",
 }
 
@@ -77,27 +91,33 @@ _RULES = {
 def _check_on(scenario: Scenario, make: Callable[[], Method], seed: int) -> None:
     name = type(make()).__name__
     # Called like the method itself, for the messages.
-    watched, asked, apart = (type(name, (kind,), {}) for kind in (_Watched, _Asked, _Apart))
+    kinds: list[type[_Watched]] = [_Watched, _Asked, _Apart, _Split]
+    watched, asked, apart, split = (type(name, (kind,), {}) for kind in kinds)
 
-    def played(kind: type[_Watched], *numbers: int) -> list[Outcome]:
+    def played(kind: type[_Watched], *numbers: int) -> list[_Played]:
         worlds = [episode(scenario, seed, number) for number in numbers]
+        playing = kind(make)
         try:
-            return play(scenario, kind(make), worlds, seed, numbers)
+            outcomes = play(scenario, playing, worlds, seed, numbers)
+            return [(each, playing.calls.get(world, [])) for world, each in enumerate(outcomes)]
         except MethodError:
             raise
         except InputError as error:
             raise MethodError(f"{error} (on {scenario.name})") from error
 
     first = played(watched, 0, 1)
-    again = {
+    again: dict[str, Callable[[], list[_Played]]] = {
         "anew": lambda: played(watched, 0, 1),
         "asked": lambda: played(asked, 0, 1),
         "apart": lambda: played(apart, 0, 1),
+        "split": lambda: played(split, 0, 1),
         "alone": lambda: [*played(watched, 0), *played(watched, 1)],
     }
     for rule, wrong in _RULES.items():
-        if not _same(first, again[rule]()):
-            raise MethodError(f"method {name}: {wrong} (on {scenario.name})")
+        other = again[rule]()
+        if not _same([each for each, _ in first], [each for each, _ in other]):
+            where = _first_difference(first, other)
+            raise MethodError(f"method {name}: {wrong}{where} (on {scenario.name})")
 
 
 def _maker(method: MethodLike) -> Callable[[], Method]:
@@ -117,6 +137,16 @@ def _same(one: list[Outcome], other: list[Outcome]) -> bool:
     )
 
 
+def _first_difference(one: list[_Played], other: list[_Played]) -> str:
+    """The first call of the first world that was answered differently, in words."""
+    for (_, calls), (_, again) in zip(one, other, strict=True):
+        for call, same in zip(calls, again, strict=False):
+            if call != same:
+                what, answer = call
+                return f"; first {what}: {answer}, then {same[1]}"
+    return ""
+
+
 def _of_updates(outcome: Outcome) -> NDArray[np.float64]:
     """What the SNs did, in numbers: how often, on what, and how fresh that kept the ENs."""
     counts = outcome.updates, outcome.update_decisions, outcome.rides, outcome.status_bytes
@@ -131,10 +161,11 @@ def _arrays(seen: Any) -> dict[str, NDArray[Any]]:
 
 
 class _Watched(Method):
-    """The method, with an eye on what it does to observations."""
+    """The method, with an eye on what it does to observations, and a note of what it answers."""
 
     def __init__(self, make: Callable[[], Method]) -> None:
         self._make, self._inner = make, make()
+        self.calls: dict[int, list[tuple[str, Any]]] = {}  # of each world
         self.carries, self.privileged = self._inner.carries, self._inner.privileged
 
     def dispatcher(self, site: Site) -> Dispatcher:
@@ -162,6 +193,14 @@ class _Watched(Method):
                 )
         return answer
 
+    def note(self, call: str, nodes: NDArray[Any], seen: Any, answer: ArrayLike) -> None:
+        """Keep what was answered to each row."""
+        told = np.asarray(answer)
+        if told.shape[:1] == (len(seen),):  # of any other shape, somebody else complains
+            for row, world in enumerate(seen.world.tolist()):
+                what = f"{call} of node {nodes[row]} at {seen.time_ms[row]:.3f} ms, row {row}"
+                self.calls.setdefault(world, []).append((what, told[row].tolist()))
+
 
 class _Asked(_Watched):
     """The same, asked for more than it has to answer."""
@@ -184,6 +223,81 @@ class _Apart(_Watched):
         return _WatchedUpdater(self, made_updater(self._make(), site))
 
 
+class _Split(_Watched):
+    """The same, with an object of its own for every node, which sees the rows of its node alone."""
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """One for each EN."""
+        if self.privileged:
+            return super().dispatcher(site)
+        made = [made_dispatcher(self._make(), site) for _ in range(len(site.en))]
+        return self._dispatching(_OneForEachEn(self, made))
+
+    def updater(self, site: Site) -> Updater:
+        """One for each SN."""
+        made = [made_updater(self._make(), site) for _ in range(len(site.sn))]
+        return _WatchedUpdater(self, _OneForEachSn(self, made))
+
+
+def _of_each(nodes: NDArray[Any], seen: Any) -> Iterator[tuple[int, NDArray[np.bool_], Any]]:
+    """(node, which rows are its own, these rows) of every node that is there."""
+    for node in np.unique(nodes).tolist():
+        own = nodes == node
+        columns = {each.name: getattr(seen, each.name)[own] for each in fields(seen)}
+        yield node, own, type(seen)(**columns)
+
+
+class _OneForEachEn(Dispatcher):
+    def __init__(self, method: Method, made: list[Dispatcher]) -> None:
+        self._method, self._made = method, made
+
+    def decide(self, observations: DispatchObservation, /) -> ArrayLike:
+        """Each EN's own decisions."""
+        action = np.zeros(len(observations), np.int64)
+        for en, own, rows in _of_each(observations.en, observations):
+            action[own] = checked_actions(self._method, self._made[en].decide(rows), rows)
+        return action
+
+    def observe(self, feedback: Feedback, /) -> None:
+        """Each EN hears of its own tasks."""
+        for en, _, rows in _of_each(feedback.en, feedback):
+            self._made[en].observe(rows)
+
+
+class _OneForEachSn(Updater):
+    def __init__(self, method: Method, made: list[Updater]) -> None:
+        self._method, self._made = method, made
+
+    @property
+    def rides(self) -> bool:
+        """Whether any of them wants to be asked before results leave."""
+        return any(each.rides for each in self._made)
+
+    def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
+        """Each SN's own decisions."""
+        send = np.zeros((len(observations), observations.ens), np.bool_)
+        interval_ms = np.zeros(len(observations))
+        for sn, own, rows in _of_each(observations.sn, observations):
+            answer = self._made[sn].decide(rows)
+            send[own], interval_ms[own] = checked_update(self._method, answer, rows)
+        return send, interval_ms
+
+    def ride(self, results: ResultObservation, /) -> ArrayLike:
+        """Each SN's own."""
+        ride = np.zeros(len(results), np.bool_)
+        for sn, own, rows in _of_each(results.sn, results):
+            ride[own] = checked_ride(self._method, self._made[sn].ride(rows), len(rows))
+        return ride
+
+    def encode(self, states: SnStates, /) -> NDArray[Any]:
+        """Each SN's own numbers."""
+        numbers = np.zeros((len(states), self._method.carries))
+        for sn, own, rows in _of_each(states.sn, states):
+            told = self._made[sn].encode(rows)
+            numbers[own] = checked_numbers(self._method, told, len(rows), self._method.carries)
+        return numbers
+
+
 class _WatchedDispatcher(Dispatcher):
     def __init__(self, method: _Watched, inner: Dispatcher) -> None:
         self._method, self._inner = method, inner
@@ -191,6 +305,7 @@ class _WatchedDispatcher(Dispatcher):
     def decide(self, observations: DispatchObservation, /) -> ArrayLike:
         """What it decides."""
         answer: ArrayLike = self._method.unchanged(self._inner.decide, "decide", observations)
+        self._method.note("decide", observations.en, observations, answer)
         return answer
 
     def observe(self, feedback: Feedback, /) -> None:
@@ -224,6 +339,11 @@ class _WatchedUpdater(Updater):
         answer: tuple[ArrayLike, ArrayLike] = self._method.unchanged(
             self._inner.decide, "updater.decide", observations
         )
+        for part, name in zip(answer, ("send", "interval_ms"), strict=False):
+            told = np.asarray(part)
+            if name == "send" and told.shape == (len(observations),):  # to all of them, or none
+                told = told[:, None] & observations.reached
+            self._method.note(f"updater.decide ({name})", observations.sn, observations, told)
         return answer
 
     @property
@@ -234,6 +354,7 @@ class _WatchedUpdater(Updater):
     def ride(self, results: ResultObservation, /) -> ArrayLike:
         """What rides on results."""
         answer: ArrayLike = self._method.unchanged(self._inner.ride, "ride", results)
+        self._method.note("ride", results.sn, results, answer)
         return answer
 
     def encode(self, states: SnStates, /) -> NDArray[Any]:

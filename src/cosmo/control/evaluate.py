@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cosmo.control.named import ScenarioLike, Settings, as_scenario
+from cosmo.control.arguments import ScenarioLike, Settings, as_scenario
 from cosmo.control.play import play
 from cosmo.control.simulate import ShareDone, Simulation, widened_at
 from cosmo.engine import worlds_at_once
@@ -34,45 +34,56 @@ def trained_on(controller: Controller) -> tuple[Scenario, ...]:
 
 def evaluate(
     controller: Controller | str | Path,
-    episodes: int = 5,
-    scenarios: Sequence[Scenario] | ScenarioLike | None = None,
-    tasks: Tasks | None = None,
-    share_done: ShareDone | None = None,
+    scenario: Sequence[Scenario] | ScenarioLike | None = None,
     *,
     rate: float | None = None,
     arrivals: str | None = None,
+    episodes: int = 5,
     settings: Settings = (),
+    tasks: Tasks | None = None,
+    share_done: ShareDone | None = None,
 ) -> list[Simulation]:
-    """Every run on `episodes` episodes of its own seed (the workloads of `simulate --seed`).
+    """Play every run of a trained controller on workloads that its training never saw.
 
-    `controller` may be the folder that `cosmo.train` wrote. `scenarios` are what each run is
-    evaluated on, or one for all of them; what it was trained on by default. `rate`, `arrivals` and
-    `settings` change fields of them. With `tasks` given, episodes are windows of these
-    (`cosmo.workload.windows`). Runs play side by side; the results are in the order of
-    `controller.seeds`.
+    Args:
+        controller: A controller, or the folder that `cosmo.train` wrote.
+        scenario: One scenario for all runs, or one for each; by default what each was trained on.
+        rate: Tasks/s in each cell, instead of the scenarios' own.
+        arrivals: The arrival process, likewise.
+        settings: Further fields of the scenarios, `{"sn.slots": 6}` or `["sn.slots=6"]`.
+        episodes: Episodes of each run, which are those of `simulate` with the run's seed.
+        tasks: Tasks of a trace; episodes are then windows of it (`cosmo.workload.windows`).
+        share_done: Called with the share of the work that is done, 0 to 1.
+
+    Returns:
+        A simulation for each run, in the order of `controller.seeds`.
+
+    Raises:
+        InputError: In one line, for scenarios that the controller does not fit.
+
     """
     if not isinstance(controller, Controller):
         controller = load_controller(controller)
-    found = _where(controller, scenarios)
+    found = _where(controller, scenario)
     where = tuple(as_scenario(each, settings, rate, arrivals) for each in found)
-    for scenario in where:
-        controller.check(scenario.links.most_sns, f"scenario = {scenario.name!r}")
-    if any(scenario.without_load() != where[0].without_load() for scenario in where):
+    for place in where:
+        controller.check(place.links.most_sns, f"scenario = {place.name!r}")
+    if any(place.without_load() != where[0].without_load() for place in where):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
-    for scenario in where:
+    for place in where:
         check_episodes(
-            scenario,
+            place,
             len(where) * episodes,
-            None if tasks is None else tasks_a_window(scenario, tasks),
+            None if tasks is None else tasks_a_window(place, tasks),
         )
     worlds, rows = [], []
-    for run, (seed, scenario) in enumerate(zip(controller.seeds, where, strict=True)):
+    for run, (seed, place) in enumerate(zip(controller.seeds, where, strict=True)):
         for number in range(episodes):
             rows.append(run)
             worlds.append(
-                episode(scenario, seed, number)
+                episode(place, seed, number)
                 if tasks is None
-                else from_tasks(scenario, window(scenario, tasks, seed, number), seed, number)
+                else from_tasks(place, window(place, tasks, seed, number), seed, number)
             )
     total, before = sum(len(world.tasks) for world in worlds), 0
 
@@ -90,12 +101,12 @@ def evaluate(
         )
         before += sum(len(world.tasks) for world in worlds[some])
     results = []
-    for run, (seed, scenario) in enumerate(zip(controller.seeds, where, strict=True)):
+    for run, (seed, place) in enumerate(zip(controller.seeds, where, strict=True)):
         own = outcomes[run * episodes : (run + 1) * episodes]
         carries = controller.agents.dimensions
-        metrics = [episode_metrics(scenario, outcome, carries) for outcome in own]
+        metrics = [episode_metrics(place, outcome, carries) for outcome in own]
         played = [(seed, number) for number in range(episodes)]
-        results.append(Simulation(own, metrics, widened_at(scenario, played, tasks)))
+        results.append(Simulation(own, metrics, widened_at(place, played, tasks)))
     return results
 
 

@@ -5,17 +5,18 @@ Environments (`cosmo.envs`) turn the loop inside out, as their caller holds it; 
 has a compiled one (`learn.turn`), which tests hold to this.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cosmo.control.fast.forms import blank_memory, rules_of, slow
-from cosmo.control.fast.play import play_compiled
-from cosmo.control.fast.records import TRUTH
-from cosmo.control.full_information import Yardstick
-from cosmo.control.pace import Pace
+from cosmo.control.arguments import MethodLike, as_method
+from cosmo.control.compiled import can_compile, play_compiled
+from cosmo.control.compiled_rows import with_compiled_rows
+from cosmo.control.full_information import FullInformation, Yardstick
+from cosmo.control.update_intervals import IntervalCheck
+from cosmo.engine import Progress, engine_of
 from cosmo.engine import worlds as start
 from cosmo.errors import InputError
 from cosmo.measure import Regret
@@ -43,52 +44,62 @@ from cosmo.workload import Episode
 from cosmo.world import Batch, Outcome, Watcher, site_of
 
 _PROGRESS_EVERY = 256  # turns
-_LARGE = 20_000  # tasks in a world (of a slow rule, in all) from which on compiling it pays
-
-Progress = Callable[[int], None]  # is told how many tasks have been generated
 
 
 def play(
     scenario: Scenario,
-    method: Method,
+    method: MethodLike,
     episodes: Sequence[Episode],
     seed: int | Sequence[int] = 0,
     numbers: Sequence[int] | None = None,
     progress: Progress | None = None,
     watchers: Sequence[Watcher] = (),
-    compiled: bool | None = None,
+    compiled: bool = True,
 ) -> list[Outcome]:
     """Play episodes side by side with one method; what became of each.
 
-    Rules that have a compiled form (`control.fast`) are played by it in large worlds, or as
-    `compiled` says; nobody but `Regret` can then look on. It decides the same.
+    Rules (`policy.rules`) are compiled, unless `compiled` is false, the engine is another one, or a
+    watcher other than `Regret` looks on. They decide the same either way.
 
     `numbers` are the episodes' numbers in their run (0, 1, … by default): together with the seed,
     which may differ from world to world, they determine the method's own random draws.
+
+    An engine whose nodes decide by themselves (`live`) plays the episodes itself: the method must
+    be given by name, and nobody can look on.
     """
     seeds = [seed] * len(episodes) if isinstance(seed, int) else seed
     numbers = range(len(episodes)) if numbers is None else numbers
+    engine = engine_of(scenario)
+    if engine.play is not None:
+        if watchers or not isinstance(method, str):
+            raise InputError(
+                f"engine = {scenario.engine!r}: its nodes make their method and decide by"
+                " themselves: play one by name ('priced-books', 'cosmo:checkpoint=FOLDER',"
+                " 'file.py:Class'), with nobody looking on"
+            )
+        return engine.play(scenario, method, episodes, seeds, progress)
+    method = as_method(method)
     streams = list(zip(seeds, numbers, strict=True))
-    site = site_of(scenario, streams, rate=episodes[0].rate / scenario.en.count)
+    site = site_of(scenario, streams)
     dispatcher = made_dispatcher(method, site)
     updater = None if method.carries == NOTHING else made_updater(method, site)
-    if compiled is None:
-        sizes = [len(each.tasks) for each in episodes]
-        compiled = max(sizes) >= _LARGE or (slow(dispatcher) and sum(sizes) >= _LARGE)
-    rules = rules_of(scenario, dispatcher, updater, bool(watchers)) if compiled else None
+    pace = IntervalCheck(method, scenario.sn.count, len(episodes))
     if (
-        rules is not None
+        compiled
         and scenario.engine == "embedded"
-        and method.privileged == (rules.en == TRUTH)
+        and can_compile(dispatcher, updater)
+        and method.privileged == isinstance(dispatcher, FullInformation)
         and all(type(watcher) is Regret for watcher in watchers)
     ):
-        tasks = max(len(each.tasks) for each in episodes)
-        memory = blank_memory(site, dispatcher, updater, tasks)
-        return play_compiled(scenario, episodes, method.carries, rules, memory, site, progress)
+        regret = bool(watchers)
+        return play_compiled(
+            scenario, episodes, method.carries, dispatcher, updater, regret, progress, pace
+        )
+    if compiled:
+        dispatcher = with_compiled_rows(dispatcher)
     for watcher in watchers:
         watcher.begins(site, dispatcher, updater)
     worlds = start(scenario, episodes, method.carries, updater is not None and updater.rides)
-    pace = Pace(method, scenario.sn.count, len(episodes))
     turn, turns = worlds.advance(), 0
     while not turn.over:
         if len(turn.feedback):
@@ -115,6 +126,8 @@ def play(
         turns += 1
         if progress is not None and turns % _PROGRESS_EVERY == 0:
             progress(worlds.generated)
+    if len(turn.feedback):  # what is heard after the last decision (R41)
+        ask(method, dispatcher.observe, turn.feedback)
     outcomes = [worlds.outcome(world) for world in range(len(worlds))]
     for watcher in watchers:
         outcomes = watcher.ended(outcomes)
@@ -148,7 +161,7 @@ def dispatched(
 def updated(
     method: Method, updater: Updater, nodes: UpdateObservation
 ) -> tuple[Bools, Floats, Floats]:
-    """[row, k] whom to tell, [row] when to decide again, [row, d] what is sent, checked."""
+    """[row, k] receivers, [row] ms until the next decision, [row, d] what is sent, checked."""
     send, interval_ms = checked_update(method, ask(method, updater.decide, nodes), nodes)
     sending = np.asarray(send.any(axis=1))
     told = encoded(method, updater, nodes.states, sending, method.carries)

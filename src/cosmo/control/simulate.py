@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cosmo.control.named import MethodLike, ScenarioLike, Settings, as_method, as_scenario
+from cosmo.control.arguments import MethodLike, ScenarioLike, Settings, as_method, as_scenario
 from cosmo.control.play import play
-from cosmo.engine import worlds_at_once
+from cosmo.engine import engine_of, worlds_at_once
 from cosmo.measure import Interval, Regret, episode_metrics, summary
-from cosmo.node import Method
 from cosmo.scenario import Scenario
 from cosmo.workload import Tasks, episode, from_tasks, recorded_windows, trace_of, widening, window
 from cosmo.workload.effort import check_episodes
@@ -61,13 +60,13 @@ def simulate(
     InputError in one line for what is not there or not allowed.
     """
     where = as_scenario(scenario, settings, rate, arrivals)
-    [found] = simulate_runs(where, as_method(method), [seed], episodes, tasks, share_done)
+    [found] = simulate_runs(where, method, [seed], episodes, tasks, share_done)
     return found
 
 
 def simulate_runs(
     scenario: Scenario,
-    method: Method,
+    method: MethodLike,
     seeds: Sequence[int],
     episodes: int,
     tasks: Tasks | None = None,
@@ -75,13 +74,16 @@ def simulate_runs(
     first_episode: int = 0,
 ) -> list[Simulation]:
     """The same for several runs, side by side; episodes are numbered from `first_episode` on."""
+    chosen = as_method(method)
     check_episodes(
         scenario, len(seeds) * episodes, None if tasks is None else tasks_a_window(scenario, tasks)
     )
     numbered = range(first_episode, first_episode + episodes)
     worlds = [(seed, number) for seed in seeds for number in numbered]
     outcomes: list[Outcome] = []
-    at_once = worlds_at_once(scenario)
+    at_once, alone = worlds_at_once(scenario), engine_of(scenario).play is not None
+    # Nodes that decide by themselves make the method anew, by its name.
+    given, watchers = (method, []) if alone else (chosen, [Regret(scenario, chosen)])
     for first in range(0, len(worlds), at_once):
         here = worlds[first : first + at_once]
         batch = [
@@ -97,12 +99,10 @@ def simulate_runs(
                 share_done((done + size * generated / max(total, 1)) / len(worlds))
 
         own_seeds, numbers = [seed for seed, _ in here], [number for _, number in here]
-        outcomes += play(
-            scenario, method, batch, own_seeds, numbers, report, [Regret(scenario, method)]
-        )
+        outcomes += play(scenario, given, batch, own_seeds, numbers, report, watchers)
     if share_done is not None:
         share_done(1.0)
-    metrics = [episode_metrics(scenario, outcome, method.carries) for outcome in outcomes]
+    metrics = [episode_metrics(scenario, outcome, chosen.carries) for outcome in outcomes]
     return [
         Simulation(
             outcomes[first:last],

@@ -19,47 +19,45 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from pettingzoo import AECEnv
 
-from cosmo.control.pace import check_intervals
+from cosmo.control.arguments import Settings, as_scenario
+from cosmo.control.update_intervals import check_intervals
 from cosmo.engine import worlds as start
-from cosmo.envs.finished import finished_metrics
-from cosmo.envs.ledger import Ledger
+from cosmo.envs.ledger import Ledger, finished_metrics
 from cosmo.envs.screen import FPS, MODES, Screen, check_mode
-from cosmo.envs.spaces import space_of
 from cosmo.errors import InputError
 from cosmo.measure import OUTCOME_NAMES
 from cosmo.node import RAW, Updater
 from cosmo.policy.outside import INTERVALS_MS, check_raw
-from cosmo.policy.views import LIMIT, EnView, SnView
-from cosmo.scenario import Scenario
-from cosmo.scenario import load as load_scenario
+from cosmo.policy.views import LIMIT, EnView, SnView, View
+from cosmo.scenario import Scenario, changed
 from cosmo.workload import episode
 from cosmo.world import Decisions, site_of
 
 ORACLE = "oracle_for_training_only"
 
 
+def space_of(view: View) -> Box:
+    """The bounds of what an agent sees, as a space of Gymnasium."""
+    return Box(view.low, view.high, dtype=np.float32)
+
+
 def scenario_of(
     scenario: str | Scenario,
     arrivals: str | None,
     rate: float | None,
-    settings: Sequence[str],
+    settings: Settings,
     engine: str | None,
 ) -> Scenario:
-    """From the keyword arguments that all environments share."""
-    shorthand = (("workload.arrivals", arrivals), ("workload.rate", rate), ("engine", engine))
-    fields = [*settings, *(f"{name}={value}" for name, value in shorthand if value is not None)]
-    if isinstance(scenario, Scenario):
-        if fields:
-            raise InputError("scenario: give a name, or set its fields beforehand")
-        return scenario
-    return load_scenario(scenario, fields)
+    """The scenario of the keyword arguments that all environments share."""
+    chosen = as_scenario(scenario, settings, rate, arrivals)
+    return chosen if engine is None else changed(chosen, {"engine": engine})
 
 
 def aec(
     scenario: str | Scenario = "paper",
     arrivals: str | None = None,
     rate: float | None = None,
-    settings: Sequence[str] = (),
+    settings: Settings = (),
     engine: str | None = None,
     intervals_ms: Sequence[float] = INTERVALS_MS,
     dimensions: int = RAW,

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.pace import Pace, check_intervals
+from cosmo.control.compiled import en_player
+from cosmo.control.compiled_rows import with_compiled_rows
 from cosmo.control.play import dispatched, encoded, ridden, updated
+from cosmo.control.update_intervals import IntervalCheck, check_intervals
 from cosmo.engine import worlds as start
-from cosmo.envs.finished import finished_metrics
-from cosmo.envs.ledger import Ledger
-from cosmo.envs.rules import compiled_play
+from cosmo.envs.ledger import Ledger, finished_metrics
 from cosmo.node import (
     NOTHING,
     RAW,
@@ -113,8 +113,7 @@ class Game:
 
     def _site(self, generation: int) -> Site:
         numbers = [number + generation for number in self._numbers]
-        rate = self.worlds.episodes[0].rate / self.scenario.en.count
-        return site_of(self.scenario, list(zip(self._seeds, numbers, strict=True)), rate)
+        return site_of(self.scenario, list(zip(self._seeds, numbers, strict=True)))
 
     def restart(self, worlds: NDArray[np.int64]) -> None:
         """Worlds that are over go on with the next episodes of their runs."""
@@ -195,7 +194,7 @@ class DispatchGame(Game):
         return sends_raw(self.method, made_updater(self.method, self._site(generation)))
 
     def _to_agent(self, turn: Decisions) -> None:
-        pace = Pace(self.method, self.scenario.sn.count, len(self.worlds))
+        pace = IntervalCheck(self.method, self.scenario.sn.count, len(self.worlds))
         while len(turn.update) or len(turn.result):
             pace.note(turn.update)
             self._answer_results(turn.result)
@@ -240,7 +239,7 @@ class UpdateGame(Game):
         self._intervals_ms = np.array(intervals_ms)
         self.actions = 2 * len(intervals_ms)
         # Rules that hear nothing and draw nothing decide alike in every episode.
-        self._compiled = compiled_play(made_dispatcher(method, self.site), self.site)
+        self._compiled = en_player(made_dispatcher(method, self.site))
 
     def _opponent(self, generation: int) -> Any:
         return _Opponent(self.method, self._site(generation))
@@ -295,7 +294,8 @@ class _Opponent:
     """A method at the ENs, and what a status to them is made of at the SNs."""
 
     def __init__(self, method: Method, site: Site) -> None:
-        self._method, self._dispatcher = method, made_dispatcher(method, site)
+        self._method = method
+        self._dispatcher = with_compiled_rows(made_dispatcher(method, site))
         self._updater = Updater() if method.carries == NOTHING else made_updater(method, site)
         self._carries = RAW if method.carries == NOTHING else method.carries
 

@@ -1,14 +1,17 @@
-"""Who earns what: a task's utility when it is final, an update's cost when it is sent."""
+"""Who earns what: a task's utility when it is final, an update's cost when it is sent.
+
+And what an episode came to, for the last `info` of it.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.measure import utility, weights_of
+from cosmo.measure import episode_metrics, utility, weights_of
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import Settled
+from cosmo.world import Batch, Settled
 
 Floats = NDArray[np.float64]
 
@@ -44,3 +47,18 @@ class Ledger:
         delay = settled.time_ms - self._generated[place]
         size = self._bytes[place]
         return utility(self._weights, settled.action, settled.outcome, delay, size)
+
+
+# A fresh status would have to be shown to the dispatcher, and here that is the caller's.
+_NOT_MEASURED = "decision_regret"
+
+
+def finished_metrics(
+    scenario: Scenario, worlds: Batch, world: int, dimensions: int
+) -> dict[str, float]:
+    """All of `cosmo.measure.METRICS` but the regret of one world that is over (R17), by name.
+
+    `dimensions` is how many numbers a status carries. NaN where there is nothing to measure.
+    """
+    metrics = episode_metrics(scenario, worlds.outcome(world), dimensions)
+    return {name: value for name, value in metrics.items() if name != _NOT_MEASURED}

@@ -8,10 +8,10 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from cosmo.control import method
-from cosmo.envs.aec import scenario_of
+from cosmo.control.arguments import Settings
+from cosmo.envs.aec import scenario_of, space_of
 from cosmo.envs.game import DispatchGame, Game, UpdateGame
 from cosmo.envs.screen import FPS, MODES, Screen, check_mode
-from cosmo.envs.spaces import space_of
 from cosmo.measure import OUTCOME_NAMES
 from cosmo.policy.outside import INTERVALS_MS
 from cosmo.scenario import Scenario
@@ -101,7 +101,7 @@ class DispatchEnv(_SideEnv):
         scenario: str | Scenario = "paper",
         arrivals: str | None = None,
         rate: float | None = None,
-        settings: Sequence[str] = (),
+        settings: Settings = (),
         engine: str | None = None,
         updater: str = "aoi-threshold",
         reward_scale: float | None = None,
@@ -122,7 +122,7 @@ class UpdateEnv(_SideEnv):
         scenario: str | Scenario = "paper",
         arrivals: str | None = None,
         rate: float | None = None,
-        settings: Sequence[str] = (),
+        settings: Settings = (),
         engine: str | None = None,
         dispatcher: str = "aoi-threshold/estimate",
         intervals_ms: Sequence[float] = INTERVALS_MS,

@@ -14,9 +14,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cosmo.control import method
-from cosmo.envs.aec import scenario_of
+from cosmo.control.arguments import Settings
+from cosmo.envs.aec import scenario_of, space_of
 from cosmo.envs.game import DispatchGame, Game, UpdateGame
-from cosmo.envs.spaces import space_of
 from cosmo.policy.outside import INTERVALS_MS
 from cosmo.scenario import Scenario
 
@@ -95,7 +95,7 @@ class DispatchVectorEnv(_SideVectorEnv):
         scenario: str | Scenario = "paper",
         arrivals: str | None = None,
         rate: float | None = None,
-        settings: Sequence[str] = (),
+        settings: Settings = (),
         engine: str | None = None,
         updater: str = "aoi-threshold",
         reward_scale: float | None = None,
@@ -113,7 +113,7 @@ class UpdateVectorEnv(_SideVectorEnv):
         scenario: str | Scenario = "paper",
         arrivals: str | None = None,
         rate: float | None = None,
-        settings: Sequence[str] = (),
+        settings: Settings = (),
         engine: str | None = None,
         dispatcher: str = "aoi-threshold/estimate",
         intervals_ms: Sequence[float] = INTERVALS_MS,

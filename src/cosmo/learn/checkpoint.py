@@ -38,12 +38,13 @@ CURVE_COLUMNS = (
 )
 
 
-def describe(method: str, runs: list[Run], config: Config) -> dict[str, Any]:
+def describe(method: str, runs: list[Run], config: Config, device: str) -> dict[str, Any]:
     """What `training.json` says; a node needs `expects` and `sns` of it, not the scenario."""
     return {
         "format": FORMAT,
         "version": cosmo.__version__,
         "method": method,
+        "device": device,
         "sns": runs[0].scenario.links.most_sns,
         "runs": [_described(run) for run in runs],
         "training": config.model_dump(mode="json"),
@@ -60,20 +61,18 @@ def _described(run: Run) -> dict[str, Any]:
 def check_same(folder: Path, told: dict[str, Any]) -> None:
     """Refuse to go on with another training than the folder's; more episodes are fine."""
     before = read_description(folder)
-    mine, theirs = _flat(told), _flat(before)
+    mine, theirs = _flat(told), {"device": "cpu"} | _flat(before)  # older ones do not say
     wanted, known = mine.pop("training.episodes"), theirs.pop("training.episodes", None)
     for field in sorted(mine.keys() | theirs.keys()):
         if mine.get(field) != theirs.get(field):
             raise InputError(
-                f"--resume: '{folder}' was started with {field} = {theirs.get(field)!r},"
+                f"resume: '{folder}' was started with {field} = {theirs.get(field)!r},"
                 f" not {mine.get(field)!r}"
             )
     if type(known) is not int:
         raise InputError(f"'{folder / DESCRIPTION}': training.episodes = {known!r}: is damaged")
     if wanted < known:
-        raise InputError(
-            f"--resume: '{folder}' is for {known} episodes already, more than {wanted}"
-        )
+        raise InputError(f"resume: '{folder}' is for {known} episodes already, more than {wanted}")
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:

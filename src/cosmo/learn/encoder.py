@@ -28,7 +28,6 @@ from cosmo.node import (
     Updater,
 )
 from cosmo.policy.features import Features
-from cosmo.policy.fixed import sns_in_turn
 from cosmo.policy.networks import encode, encoder_shapes, linear
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -93,7 +92,8 @@ class _WanderingEn(Dispatcher):
 
     def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
         draws = np.array([self._random[world].random() for world in tasks.world])
-        return np.where(draws < self._shares[tasks.world], sns_in_turn(tasks), 0)
+        in_turn = 1 + tasks.task % tasks.reached.sum(axis=1)
+        return np.where(draws < self._shares[tasks.world], in_turn, 0)
 
 
 class _WanderingSn(Updater):

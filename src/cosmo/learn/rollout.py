@@ -215,7 +215,7 @@ def _widest(config: TrainingConfig, remotes: int, sns: int) -> int:
 
 def _scales(scenario: Scenario) -> Scales:
     site = site_of(scenario)
-    made, (ens, columns) = Features(site), site.links.told
+    made, (ens, columns) = Features(site), site.links.reached_by
     return Scales(
         en_state=made.en_scale,
         sn_state=made.sn_scale,

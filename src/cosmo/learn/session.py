@@ -9,6 +9,7 @@ from typing import Any
 from cosmo.errors import InputError
 from cosmo.files import made_folder
 from cosmo.learn import checkpoint
+from cosmo.learn.device import checked_device, computing_on
 from cosmo.learn.run import Config, Curve, Run, TrainsRuns
 from cosmo.policy.controller import DESCRIPTION
 from cosmo.policy.learned_methods import learned_method
@@ -16,7 +17,7 @@ from cosmo.policy.learned_methods import learned_method
 _CHECKPOINT_S = 10.0  # a killed training loses at most so much work, and an episode
 
 # (episodes done, curves of the last one): none of 0 when the work begins, none when it is resumed.
-Told = Callable[[int, Sequence[Curve]], None]
+OnEpisode = Callable[[int, Sequence[Curve]], None]
 
 
 def load_config_of(method: str, source: str | None, settings: Iterable[str]) -> Config:
@@ -50,13 +51,29 @@ def train(
     config: Config,
     resume: bool = False,
     tensorboard: bool = False,
-    told: Told = lambda episode, curves: None,
+    on_episode: OnEpisode = lambda episode, curves: None,
+    device: str = "cpu",
 ) -> None:
     """Train `runs` to the end of `config`; interrupted, the same call with `resume` goes on.
 
-    A resumed training ends as if it had not been interrupted.
+    A resumed training ends as if it had not been interrupted. `device` is where JAX computes, "cpu"
+    or "gpu"; a training goes on only on the device that it was started on, as bits differ.
     """
-    runs, config = list(runs), config_of(method, config)
+    with computing_on(checked_device(device)):
+        _train(folder, method, list(runs), config, resume, tensorboard, on_episode, device)
+
+
+def _train(
+    folder: Path,
+    method: str,
+    runs: list[Run],
+    config: Config,
+    resume: bool,
+    tensorboard: bool,
+    on_episode: OnEpisode,
+    device: str,
+) -> None:
+    config = config_of(method, config)
     for run in runs:
         if run.scenario.workload.trace:
             raise InputError(
@@ -65,11 +82,11 @@ def train(
             )
     trainer: TrainsRuns = learned_method(method).fetched("trainer")(runs, config)
     curves = checkpoint.Curves(runs)
-    description = checkpoint.describe(method, runs, config)
+    description = checkpoint.describe(method, runs, config, device)
     if _prepared(folder, resume):
         checkpoint.check_same(folder, description)
     checkpoint.start(folder, description)
-    told(0, [])  # nothing is wrong: the work begins
+    on_episode(0, [])  # nothing is wrong: the work begins
     if not (resume and checkpoint.restore(folder, trainer, curves)):
         trainer.pretrain()
     log = _Log(folder / "tensorboard", runs) if tensorboard else None
@@ -78,7 +95,7 @@ def train(
             if log:
                 log.add(number + 1, curves)
         if trainer.episode:
-            told(trainer.episode, [])  # resumed
+            on_episode(trainer.episode, [])  # resumed
         saved = time.monotonic()
         while trainer.episode < config.episodes:
             now = trainer.train_episode()
@@ -88,7 +105,7 @@ def train(
             if time.monotonic() - saved > _CHECKPOINT_S:
                 checkpoint.save(folder, trainer, curves)
                 saved = time.monotonic()
-            told(trainer.episode, now)
+            on_episode(trainer.episode, now)
         checkpoint.save(folder, trainer, curves)
     finally:
         if log:
@@ -100,10 +117,10 @@ def _prepared(folder: Path, resume: bool) -> bool:
     if made_folder(folder):
         return False
     if not (folder / DESCRIPTION).exists():
-        raise InputError(f"--out = '{folder}': is not empty and has no training in it")
+        raise InputError(f"out = '{folder}': is not empty and has no training in it")
     if not resume:
         raise InputError(
-            f"--out = '{folder}': has a training in it; add --resume, or choose another folder"
+            f"out = '{folder}': has a training in it; resume it, or choose another folder"
         )
     return True
 

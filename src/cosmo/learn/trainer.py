@@ -138,15 +138,11 @@ class Trainer:
             np.where(unknown, self.sn.parameters, self.best_sn),
         )
 
-    def best_agents(self, run: int, worlds: int) -> Agents:
-        """The best checkpoint of one run, for so many worlds side by side (R25)."""
-        return self.agents(*self.best()).of([run] * worlds)
-
-    def train(self, told: Callable[[int, list[Curve]], None]) -> None:
+    def train(self, on_episode: Callable[[int, list[Curve]], None]) -> None:
         """All episodes that are left; `told` hears of each and of every run's curve."""
         while self.episode < self.config.episodes:
             curves = self.train_episode()
-            told(self.episode, curves)
+            on_episode(self.episode, curves)
 
     def train_episode(self) -> list[Curve]:
         """The next episode, with validation if it is due; every run's curve."""

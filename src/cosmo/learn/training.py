@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cosmo.control.named import ScenarioLike, Settings, as_scenario
+from cosmo.control.arguments import ScenarioLike, Settings, as_scenario, several
 from cosmo.errors import InputError
 from cosmo.files import only_run
 from cosmo.learn import session
@@ -12,36 +12,53 @@ from cosmo.policy.controller import Controller, load_controller
 
 
 def train(
+    scenario: ScenarioLike,
     method: str,
     out: str | Path,
-    scenario: ScenarioLike = "paper",
     *,
-    rate: float | None = None,
+    rates: float | Iterable[float] | None = None,
     arrivals: str | None = None,
     seeds: Iterable[int] = (0, 1, 2),
     settings: Settings = (),
     training: Settings = (),
     config: str | Path | None = None,
     resume: bool = False,
-    told: session.Told | None = None,
+    on_episode: session.OnEpisode | None = None,
+    device: str = "cpu",
 ) -> Controller:
-    """Train the runs of a method that learns into the folder `out`; the trained controller.
+    """Train the runs of a method that learns into a folder; resume there if asked to.
 
-    `method` is a name of `cosmo methods` that learns ("cosmo", "cosmo-flat", "cosmo-next").
-    `rate`, `arrivals` and `settings` change fields of the scenario, `training` those of the
-    training (`{"episodes": 20, "en.batch": 16}`), `config` is a preset or a TOML file of training,
-    the method's own by default. Runs, one a seed, are trained side by side. With `resume`, an
-    interrupted training of the same kind goes on. `told` is called after every episode with its
-    number and a dictionary of each run's curves.
+    Args:
+        scenario: A scenario, a preset's name or the path of a TOML file.
+        method: A name of `cosmo methods` that learns: "cosmo", "cosmo-flat" or "cosmo-next".
+        out: The folder to write to.
+        rates: Tasks/s in each cell, one or several: every rate is trained with every seed.
+        arrivals: The arrival process; like `rates`, the scenario's by default.
+        seeds: One run a seed; all runs are trained side by side.
+        settings: Fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
+        training: Fields of the training, `{"episodes": 20, "en.batch": 16}` or as a list.
+        config: A preset or TOML file of the training, the method's own by default.
+        resume: Go on with an interrupted training of the same kind.
+        on_episode: Called after every episode with its number and the curves of each run.
+        device: Where JAX computes, "cpu" or "gpu".
 
-    Raises InputError in one line for bad input, or if the folder holds something else.
+    Returns:
+        The trained controller, with a run for each rate and seed.
+
+    Raises:
+        InputError: In one line, for bad input, or if the folder holds something else.
+
     """
-    where = as_scenario(scenario, settings, rate, arrivals)
+    where = as_scenario(scenario, settings, arrivals=arrivals)
+    loads = [where.workload.rate] if rates is None else several(rates)
+    points = [as_scenario(where, rate=each) for each in loads]
     chosen = session.load_config_of(method, None if config is None else str(config), training)
-    runs = [Run(where, seed) for seed in _checked(list(seeds))]
+    runs = [Run(point, seed) for point in points for seed in _checked(list(seeds))]
     folder = Path(out)
     with only_run(folder):
-        session.train(folder, method, runs, chosen, resume, told=told or _nothing)
+        session.train(
+            folder, method, runs, chosen, resume, on_episode=on_episode or _nothing, device=device
+        )
     return load_controller(folder)
 
 

@@ -155,21 +155,23 @@ def _age(scales, now, source):
 @compiled
 def _see_remote(sizes, scales, networks, turn, n, fresh, out, scratch):
     """The statuses that the EN holds and the links, or, for the stale loss, fresh statuses."""
-    task = turn.dispatch[n]
-    sns = turn.status_source.shape[1]
+    task = turn.seen.dispatch[n]
+    sns = turn.seen.status_ms.shape[1]
     width = sizes.dimensions + EN_LINK
     for sn in range(sns):
         start = sn * (width + (1 if sizes.with_age else 0))
         if fresh:
-            state = turn.true_state[n, sn]
+            state = turn.truth.sn_state[n, sn]
             _semantic(sizes, scales, networks, task.world, sn, state, out[start:], scratch)
         else:
             for k in range(sizes.dimensions):
-                out[start + k] = turn.status[n, sn, k]
+                out[start + k] = turn.seen.status[n, sn, k]
         for k in range(EN_LINK):
-            out[start + sizes.dimensions + k] = turn.up_link[n, sn, k] / scales.up_mbps[task.en, sn]
+            out[start + sizes.dimensions + k] = (
+                turn.seen.up_link_mbps[n, sn, k] / scales.up_mbps[task.en, sn]
+            )
         if sizes.with_age:
-            source = task.time_ms if fresh else turn.status_source[n, sn]
+            source = task.time_ms if fresh else turn.seen.status_ms[n, sn]
             out[start + width] = _age(scales, task.time_ms, source)
 
 
@@ -206,9 +208,9 @@ def _value(scores, action, routes, gate_first):
 
 @compiled
 def _dispatch(sizes, scales, networks, turn, chance, notes, n):
-    task = turn.dispatch[n]
+    task = turn.seen.dispatch[n]
     run, scratch = task.world, notes.scratch
-    routes = turn.estimate.shape[1]
+    routes = turn.truth.delay_ms.shape[1]
     row = notes.rows[run, task.task]
     remote, scores = row[EN_LOCAL:], scratch[5]
     _see_local(scales, task, row)
@@ -216,13 +218,13 @@ def _dispatch(sizes, scales, networks, turn, chance, notes, n):
     _en_scores(sizes, networks.en[run], row, remote, routes, scores, scratch)
     greedy = forward.en_greedy(scores, routes, sizes.gate_first)
     action = _decided(chance, run, task.task, greedy)
-    turn.action[n] = action
+    turn.answers.action[n] = action
 
     # R23: accept if any route is feasible; then the feasible one with the smaller delay.
     best, accept = 0, False
     for route in range(routes):
-        if turn.feasible[n, route] and (
-            not accept or turn.estimate[n, route] < turn.estimate[n, best]
+        if turn.truth.feasible[n, route] and (
+            not accept or turn.truth.delay_ms[n, route] < turn.truth.delay_ms[n, best]
         ):
             best, accept = route, True
     told = EN_LOCAL + sizes.remotes
@@ -260,26 +262,26 @@ def _dispatch(sizes, scales, networks, turn, chance, notes, n):
 
 @compiled
 def _send(sizes, scales, networks, turn, chance, notes, n):
-    node = turn.update[n]
+    node = turn.seen.update[n]
     run, sn, scratch, size = node.world, node.sn, notes.scratch, sizes.dimensions
     which = notes.decisions[run]
     seen, hidden = notes.seen[run, which], notes.hidden[run]
     oldest = 0
-    for en in range(turn.acknowledged_source.shape[1]):
-        if since(turn.acknowledged_source[n, en]) < since(turn.acknowledged_source[n, oldest]):
+    for en in range(turn.seen.acknowledged_ms.shape[1]):
+        if since(turn.seen.acknowledged_ms[n, en]) < since(turn.seen.acknowledged_ms[n, oldest]):
             oldest = en
     # The encoder runs at the SN: these very numbers are what a status carries (R28).
     _semantic(sizes, scales, networks, run, sn, node.sn_state, seen, scratch)
     for k in range(size):
-        turn.numbers[n, k] = seen[k]
-        seen[size + k] = turn.acknowledged[n, oldest, k]
+        turn.answers.numbers[n, k] = seen[k]
+        seen[size + k] = turn.seen.acknowledged[n, oldest, k]
     others = seen[2 * size :]
-    others[0] = _age(scales, node.time_ms, turn.acknowledged_source[n, oldest])
+    others[0] = _age(scales, node.time_ms, turn.seen.acknowledged_ms[n, oldest])
     others[1] = node.recent_delay_ms / scales.delay_ms
     others[2] = node.recent_success
     others[3] = node.recent_failure
     for k in range(3):
-        others[4 + k] = turn.down_link[n, oldest, k] / scales.down_mbps[sn, oldest]
+        others[4 + k] = turn.seen.down_link_mbps[n, oldest, k] / scales.down_mbps[sn, oldest]
 
     for k in range(sizes.hidden):
         notes.before[run, which, k] = hidden[k]
@@ -305,9 +307,9 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
     # Send × intervals come first, then no-send × intervals.
     choices = notes.intervals_ms.size
     send, length = action < choices, notes.intervals_ms[action % choices]
-    for k in range(turn.send.shape[1]):
-        turn.send[n, k] = send
-    turn.interval[n] = length
+    for k in range(turn.answers.send.shape[1]):
+        turn.answers.send[n, k] = send
+    turn.answers.interval_ms[n] = length
     if node.time_ms >= sizes.window_ms:
         return  # R21: on the very end it may send, but there is no transition
     notes.action[run, which] = action

@@ -2,28 +2,37 @@
 
 import asyncio
 import html
+import ipaddress
+import re
+import socket
 from typing import TYPE_CHECKING
 
 from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig
-from cosmo.live.metrics import Gauge, exposition
-from cosmo.live.realtime import RealHost
+from cosmo.live.metrics import Measured, exposition
+from cosmo.live.realtime import RealClock
 from cosmo.live.serve_en import EnServer
-from cosmo.live.window import Overhead, Window
 from cosmo.node import STORAGE, WORK
 
 if TYPE_CHECKING:
     from cosmo.live.serve_sn import SnServer
 
 _LONGEST_S = 5.0  # for a request
+_OTHER_HOST = (
+    "421 Misdirected Request",
+    "text/plain",
+    "this node has no such name; admin_hosts names those by which it may be called\n",
+)
 
 
 class Admin:
     """A very small HTTP server: GET of three paths, one request a connection."""
 
-    def __init__(self, node: "EnServer | SnServer", host: RealHost, config: NodeConfig) -> None:
-        self._node, self._host, self._config = node, host, config
+    def __init__(self, node: "EnServer | SnServer", clock: RealClock, config: NodeConfig) -> None:
+        self._node, self._clock, self._config = node, clock, config
         self._server: asyncio.Server | None = None
+        own = config.admin.rpartition(":")[0], config.name, socket.gethostname(), "localhost"
+        self._names = {name.lower() for name in (*own, *config.admin_hosts)}
         self.port = 0
 
     async def begin(self) -> None:
@@ -47,9 +56,12 @@ class Admin:
         try:
             async with asyncio.timeout(_LONGEST_S):
                 line = (await reader.readline()).decode("latin-1").split()
-                while (await reader.readline()).strip():
-                    pass
-            code, kind, body = self._page(line[1] if line[:1] == ["GET"] and len(line) > 1 else "")
+                meant = True
+                while header := (await reader.readline()).decode("latin-1").strip():
+                    name, _, value = header.partition(":")
+                    meant = meant and (name.lower() != "host" or self._is_host(value.strip()))
+            path = line[1] if line[:1] == ["GET"] and len(line) > 1 else ""
+            code, kind, body = self._page(path) if meant else _OTHER_HOST
             data = body.encode()
             head = f"HTTP/1.1 {code}\r\nContent-Type: {kind}; charset=utf-8\r\n"
             head += f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n"
@@ -60,9 +72,21 @@ class Admin:
         finally:
             writer.close()
 
+    def _is_host(self, told: str) -> bool:
+        """Whether a request is meant for this node: by an address, or by a name that it has.
+
+        A page of others whose own name leads here, by DNS, must not read what is for operators.
+        """
+        host = re.sub(r":\d*$", "", told).strip("[]").rstrip(".").lower()
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            return host in self._names
+        return True
+
     def _page(self, path: str) -> tuple[str, str, str]:
         if path == "/metrics":
-            return "200 OK", "text/plain", self.text()
+            return "200 OK", "text/plain; version=0.0.4", self.text()
         if path == "/healthz":
             if self._node.draining:
                 return "503 Service Unavailable", "text/plain", "draining\n"
@@ -75,19 +99,20 @@ class Admin:
 
     def text(self) -> str:
         """All metrics."""
-        return exposition(self._node.counters, self._gauges(), self._config.name)
+        counted = self._node.counters.samples()
+        return exposition([*counted, *self._measured()], self._config.name)
 
-    def _gauges(self) -> list[Gauge]:
-        node, now = self._node, self._host.now()
+    def _measured(self) -> list[Measured]:
+        node, now = self._node, self._clock.now()
         state = node.core.station.state(now)
-        late = self._host.lateness_ms
-        found: list[Gauge] = [
-            ("up_seconds", {}, now * self._host.scale / 1000.0),
+        late = self._clock.lateness_ms
+        found: list[Measured] = [
+            ("uptime_seconds", {}, now * self._clock.scale / 1000.0),
             ("tasks_in_node", {}, float(node.core.station.requests)),
             ("work_cycles", {}, float(state[WORK])),
             ("free_bytes", {}, float(state[STORAGE])),
-            *_quantiles("timer_late_ms", late, ("0.99",)),
-            ("timer_late_most_ms", {}, late.most),
+            ("timer_late_seconds", {}, late),
+            ("timer_late_max_seconds", {}, late.most / 1000.0),
         ]
         if not isinstance(node, EnServer):
             core = node.core
@@ -96,30 +121,24 @@ class Admin:
                 ("updates_suppressed_total", {}, float(core.suppressed)),
             ]
             return found
-        chooser = node.core.chooser
+        runner = node.core.runner
         found += [
-            ("calls", {}, float(node.under_way)),
-            ("guard_ms", {}, node.core.guard_ms()),
-            *_quantiles("overhead_ms", node.overhead),
-            *_quantiles("delay_ms", node.delay_ms),
-            ("on_fallback", {}, float(getattr(chooser, "on_fallback", False))),
-            ("method_info", {"method": chooser.name}, 1.0),
+            ("calls", {}, float(node.in_flight)),
+            ("guard_seconds", {}, node.core.guard_ms() / 1000.0),
+            ("path_overhead_seconds", {}, node.overhead.window),
+            ("delay_seconds", {}, node.delay_ms),
+            ("on_fallback", {}, float(getattr(runner, "on_fallback", False))),
+            ("method_info", {"method": runner.name}, 1.0),
         ]
-        if hasattr(chooser, "decision_ms"):
-            found += _quantiles("decision_ms", chooser.decision_ms, ("0.99",))
-        for watching, cache in zip(node.watching, node.core.caches, strict=True):
-            sn = {"sn": watching.peer.name}
+        if hasattr(runner, "decision_ms"):
+            found.append(("decision_seconds", {}, runner.decision_ms))
+        for connection, cache in zip(node.connections, node.core.caches, strict=True):
+            sn = {"sn": connection.peer.name}
             found += [
                 ("sn_silent", sn, float(cache.silent)),
-                ("status_age_ms", sn, now - cache.source_ms),
-                ("round_trip_ms", sn, watching.round_trip_ms),
+                ("status_age_seconds", sn, (now - cache.source_ms) / 1000.0),
+                ("round_trip_seconds", sn, connection.round_trip_ms / 1000.0),
             ]
             for place, number in enumerate(cache.numbers):
-                found.append(("belief", {**sn, "number": str(place)}, float(number)))
+                found.append(("status_value", {**sn, "number": str(place)}, float(number)))
         return found
-
-
-def _quantiles(
-    name: str, samples: Window | Overhead, shares: tuple[str, ...] = ("0.5", "0.99")
-) -> list[Gauge]:
-    return [(name, {"quantile": share}, samples.quantile(float(share))) for share in shares]

@@ -9,9 +9,10 @@ from typing import Any
 
 import grpc
 
+from cosmo.files import MOST_KEY, read_bytes
 from cosmo.live import wire
-from cosmo.live.items import Fate
 from cosmo.live.peers import CHANNEL_OPTIONS
+from cosmo.live.tasks import Fate
 
 _GRACE_S = 1.0  # after the deadline, for the answer that says so
 _SMOOTHING = 0.1
@@ -48,7 +49,7 @@ class Certificates:
     def credentials(self) -> grpc.ChannelCredentials:
         """For a channel."""
         return grpc.ssl_channel_credentials(
-            self.authority.read_bytes(), self.key.read_bytes(), self.certificate.read_bytes()
+            *(read_bytes(path, MOST_KEY) for path in (self.authority, self.key, self.certificate))
         )
 
 

@@ -3,11 +3,12 @@
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from cosmo.documents import Documents, dump
+from cosmo.scenario.topology import Node, fields_of_nodes
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -22,15 +23,6 @@ class _Group(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Node(_Group):
-    """A node's slots, speed and room (R9 to R11)."""
-
-    slots: Count
-    cycles_per_ms: Positive  # of one slot
-    storage_bytes: Positive
-    queue_capacity: Count
-
-
 class Peer(Node):
     """A node of the other kind, and the link to it."""
 
@@ -40,30 +32,35 @@ class Peer(Node):
     down_mbps: Positive
 
 
-class NodeColumns(_Group):
-    """Several nodes, a number of each."""
-
-    slots: tuple[Count, ...]
-    cycles_per_ms: tuple[Positive, ...]
-    storage_bytes: tuple[Positive, ...]
-    queue_capacity: tuple[Count, ...]
-
+class _Columns(_Group):
     @model_validator(mode="after")
-    def _complete(self) -> "NodeColumns":
+    def _complete(self) -> "_Columns":
         if len({len(column) for column in self.model_dump().values()}) > 1:
             raise ValueError("slots: every column must have a number for each node")
         return self
 
     def __len__(self) -> int:
-        return len(self.slots)
+        return len(next(iter(self.model_dump().values())))
+
+
+def _several_of(one: Any) -> Any:
+    return tuple[one, ...]
+
+
+NodeColumns = create_model(
+    "NodeColumns",
+    __base__=_Columns,
+    __doc__="Several nodes: of each field of `Node` a number a node.",
+    **fields_of_nodes(_several_of, ()),
+)
 
 
 class SiteGroup(_Group):
     """All ENs and SNs, where several SNs are shared: who keeps to whom depends on all of them."""
 
-    reach: tuple[tuple[Index, ...], ...]  # of each EN, the SNs in the order of its peers
-    en: NodeColumns
-    sn: NodeColumns
+    reach: tuple[tuple[Index, ...], ...] = ()  # of each EN, the SNs in the order of its peers
+    en: NodeColumns = NodeColumns()
+    sn: NodeColumns = NodeColumns()
 
     @model_validator(mode="after")
     def _complete(self) -> "SiteGroup":
@@ -155,7 +152,7 @@ class Behaviour(_Group):
     updates_per_task: NotNegative  # statuses to an EN for each task of it, …
     idle_ms: Positive  # … and one more in this time, whether it sends tasks or not
     update_burst: Annotated[float, Field(ge=1, le=1e6)]  # that may be saved up
-    fresh_ms: Positive  # after so long without a task an EN's method starts with fresh books
+    fresh_ms: Positive  # after so long without a task an EN's method starts without memory
     drain_s: NotNegative  # after SIGTERM, for tasks that are under way
 
 
@@ -177,6 +174,7 @@ class Tls(_Group):
     certificate: str
     key: str
     authority: str  # who signs those that may talk to this node
+    shared_key: bool  # take a key that others than its owner can read
     allowed: tuple[str, ...]  # names (SAN) that may; empty: all that the authority has signed
 
     @model_validator(mode="after")
@@ -221,6 +219,7 @@ class NodeConfig(_Group):
     description: str
     listen: Address
     admin: Address | Literal[""]  # metrics and a page; empty: none
+    admin_hosts: tuple[str, ...]  # names by which the admin port may be called, beside its own
     scale: Positive  # of time: 5 is five times slower
     reflection: bool
     orca: bool  # an SN tells its load to balancers that know nothing of this package
@@ -238,7 +237,9 @@ class NodeConfig(_Group):
     log: Log
     scales: Scales
     prices: Prices
-    site: SiteGroup  # empty: what the node knows is itself, its neighbours and its peers
+    site: SiteGroup = (
+        SiteGroup()
+    )  # empty: what the node knows is itself, its neighbours and its peers
     peers: tuple[Peer, ...]
 
     @model_validator(mode="after")

@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from cosmo.live.host import Host, Timer, Worker
-from cosmo.live.items import Fate, Item
+from cosmo.live.clock import FINISH, Clock, Timer, Worker
 from cosmo.live.link import Link
 from cosmo.live.station import Station
+from cosmo.live.tasks import Fate, Item
 from cosmo.node import Nodes, Site
 
 
@@ -19,24 +19,28 @@ class Core(ABC):
         site: Site,
         index: int,
         nodes: Nodes,
-        host: Host,
+        clock: Clock,
         worker: Worker,
         links: Sequence[Link],
         latency_weight: float,
     ) -> None:
         """The node is the one with this index among `nodes`, which are all of its kind."""
         self.site, self.index, self.links = site, index, links
-        self._host, self._worker = host, worker
+        self._clock, self._worker = clock, worker
         floor = site.reservation_floor_bytes
         self.station = Station(nodes, index, floor, latency_weight, self._begin)
         self._work: dict[int, Timer] = {}  # by slot
         self.on_end: Callable[[Item, Fate], None] | None = None
 
     def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
-        item.started_ms = self._host.now()
+        item.started_ms = self._clock.now()
         finished = partial(self._finish, slot, item, finish_ms)
         failed = partial(self._fail, slot, item)
-        self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
+        try:
+            self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
+        except Exception as error:  # work that cannot begin has failed, and leaves its slot
+            why = f"the work cannot begin ({type(error).__name__}: {error})"[:200]
+            self._work[slot] = self._clock.at(item.started_ms, FINISH, partial(failed, why))
 
     @abstractmethod
     def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
@@ -48,7 +52,7 @@ class Core(ABC):
 
     def _complete(self, slot: int, finish_ms: float) -> float:
         """Let the queue move on; the time."""
-        now = self._host.now()
+        now = self._clock.now()
         self.station.complete(slot, finish_ms if self._worker.exact else now)
         return now
 

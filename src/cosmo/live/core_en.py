@@ -13,12 +13,12 @@ from typing import Protocol
 
 import numpy as np
 
-from cosmo.live.chooser import Chooser
+from cosmo.live.clock import DELIVERY, Clock, Worker
 from cosmo.live.core import Core
-from cosmo.live.host import DELIVERY, Host, Worker
-from cosmo.live.items import Fate, Item
+from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.link import Link
-from cosmo.live.throughput import Throughput
+from cosmo.live.smoothed import Throughput
+from cosmo.live.tasks import Fate, Item
 from cosmo.node import DONE, GIVEN_UP, REFUSED, DispatchObservation, Site
 
 # What is shown of a link that is not there: its rates, when its status was made, its backlog.
@@ -28,7 +28,7 @@ FAR_MS = 1e6  # the backlog that methods are shown of a link whose SN is silent
 
 
 class EnTransport(Protocol):
-    """How an EN reaches others. `arrival_ms` is when its own books say that a message is there."""
+    """How an EN reaches others. `arrival_ms` is when a message is expected to arrive."""
 
     def offload(self, sn: int, item: Item, arrival_ms: float) -> None:
         """Send a task to an SN, at most once."""
@@ -68,7 +68,7 @@ class Cache:
     sequence: int = -1
     source_ms: float = math.nan
     silent: bool = False
-    unbooked_ms: float = 0.0  # until then the SN is busy with work that no books know of
+    unknown_work_ms: float = 0.0  # until then the SN is busy with work unknown to the method
 
 
 class EnCore(Core):
@@ -78,8 +78,8 @@ class EnCore(Core):
         self,
         site: Site,
         index: int,
-        chooser: Chooser,
-        host: Host,
+        runner: DispatcherRunner,
+        clock: Clock,
         worker: Worker,
         transport: EnTransport,
         links: Sequence[Link],
@@ -87,11 +87,11 @@ class EnCore(Core):
     ) -> None:
         """`links` are those to the SNs that it reaches, in the order of the site's."""
         self.rules = rules or EnRules()
-        super().__init__(site, index, site.en, host, worker, links, self.rules.latency_weight)
-        self.chooser, self._transport = chooser, transport
+        super().__init__(site, index, site.en, clock, worker, links, self.rules.latency_weight)
+        self.runner, self._transport = runner, transport
         self._index, self._reach = np.array([index], np.int64), site.links.reach[index : index + 1]
         self._no_links = np.tile(_NO_LINK, (1, self._reach.shape[1], 1))
-        carries = chooser.method.carries
+        carries = runner.method.carries
         self.caches = [Cache(np.zeros(carries)) for _ in links]
         self._throughput = Throughput(self.rules.throughput_weight, self.rules.nominal_mbps)
         self._away: dict[int, Item] = {}  # offloaded tasks that nothing was heard of, by number
@@ -107,7 +107,7 @@ class EnCore(Core):
         return len(self.links)
 
     @property
-    def under_way(self) -> int:
+    def in_flight(self) -> int:
         """Tasks that the node still has to do with."""
         return self.station.requests + len(self._away)
 
@@ -122,20 +122,20 @@ class EnCore(Core):
 
     def arrive(self, item: Item) -> None:
         """A task has reached the EN with its whole input (R1)."""
-        now = self._host.now()
+        now = self._clock.now()
         if self.rules.answer_late and item.expires_ms <= now:
             item.ended = True
             self._answer(item, Fate.EXPIRED, b"")
             return
         self._look_back(item, now)
         seen = self.observation(item, now)
-        item.action = self.chooser.choose(seen)
+        item.action = self.runner.choose(seen)
         item.decided_ms = now
         if self.on_choice is not None:
             self.on_choice(seen, item)
         if self.rules.answer_late:
             expire = partial(self._expire, item)
-            item.expiry = self._host.at(item.expires_ms, DELIVERY, expire)
+            item.expiry = self._clock.at(item.expires_ms, DELIVERY, expire)
         if item.action == 0:
             self._take_local(item, now)
         elif item.action <= self.sns:
@@ -150,7 +150,7 @@ class EnCore(Core):
         The time since the node's start, or a pause, would look to it like one gap between two
         tasks, which it has never met in training.
         """
-        idle = now - self._last_ms > self.rules.fresh_ms and self.under_way == 0
+        idle = now - self._last_ms > self.rules.fresh_ms and self.in_flight == 0
         self._last_ms = now
         if idle or (self._new and self.rules.fresh_ms < math.inf):
             self.start_over()
@@ -201,11 +201,11 @@ class EnCore(Core):
         )
 
     def _backlog_ms(self, sn: int, now: float) -> float:
-        """Of a link; work that the method's books cannot know of counts as backlog, too."""
+        """Of a link; work that the method cannot know of counts as backlog, too."""
         cache = self.caches[sn]
         if cache.silent:
             return FAR_MS
-        return self.links[sn].backlog_ms(now) + max(0.0, cache.unbooked_ms - now)
+        return self.links[sn].backlog_ms(now) + max(0.0, cache.unknown_work_ms - now)
 
     # Local work.
 
@@ -218,7 +218,7 @@ class EnCore(Core):
         self._done(item, output, self._complete(slot, finish_ms), 0)
 
     def _fail(self, slot: int, item: Item, reason: str) -> None:
-        now = self._host.now()
+        now = self._clock.now()
         self.station.complete(slot, now)
         self._tell(item, DONE, False, now, action=0)
         self._end(item, Fate.FAILED, reason.encode())
@@ -242,24 +242,24 @@ class EnCore(Core):
     def result(self, item: Item, output: bytes) -> None:
         """An SN has sent the result of a task."""
         if self._away.pop(item.number, None) is not None:
-            self._done(item, output, self._host.now(), item.action)
+            self._done(item, output, self._clock.now(), item.action)
 
     def refused(self, item: Item) -> None:
         """An SN has refused a task (R27)."""
         if self._away.pop(item.number, None) is not None:
-            self._tell(item, REFUSED, False, self._host.now())
+            self._tell(item, REFUSED, False, self._clock.now())
             self._end(item, Fate.REFUSED, b"")
 
     def failed(self, item: Item, fate: Fate, reason: str) -> None:
         """An SN could not do a task: its handler failed, or the budget was gone there."""
         if self._away.pop(item.number, None) is not None:
-            self._tell(item, DONE, False, self._host.now())
+            self._tell(item, DONE, False, self._clock.now())
             self._end(item, fate, reason.encode())
 
     def lost(self, item: Item) -> None:
         """The SN has vanished with a task: once more, here, if there is time and room for it."""
         if self._away.pop(item.number, None) is not None:
-            now = self._host.now()
+            now = self._clock.now()
             self._tell(item, REFUSED, False, now)
             self._rerun(item, now)
 
@@ -280,7 +280,7 @@ class EnCore(Core):
             return
         cache.sequence, cache.source_ms = sequence, source_ms
         cache.numbers = np.array(numbers, np.float64)
-        arrival = self.links[sn].send(self.rules.ack_bytes, self._host.now())
+        arrival = self.links[sn].send(self.rules.ack_bytes, self._clock.now())
         self._transport.acknowledge(sn, sequence, arrival)
 
     def silence(self, sn: int, silent: bool) -> None:
@@ -288,30 +288,30 @@ class EnCore(Core):
         self.caches[sn].silent = silent
 
     def restarted(self, sn: int, work_cycles: float) -> None:
-        """An SN, or the EN itself, is new: books of before mean nothing.
+        """An SN, or the EN itself, is new: earlier estimates of the backlog mean nothing.
 
-        The SN has so many cycles to do that no books know of. A dispatcher's books are of all SNs,
+        The SN has so many cycles to do that no EN knows of. A dispatcher's estimate is of all SNs,
         so what is under way to the others becomes such work, too.
         """
-        now = self._host.now()
+        now = self._clock.now()
         cache = self.caches[sn]
         cache.sequence, cache.source_ms = -1, math.nan
         cache.numbers = np.zeros_like(cache.numbers)
         self.links[sn].forget()
         self.start_over()
-        cache.unbooked_ms = now + work_cycles / self._rate(sn)
+        cache.unknown_work_ms = now + work_cycles / self._rate(sn)
 
     def _rate(self, sn: int) -> float:
         """Cycles per ms of an SN, all slots together."""
         return float(self.site.sn.full_rate[self.site.links.reach[self.index, sn]])
 
     def start_over(self) -> None:
-        """Give the method fresh books, and count what is under way as work that they lack."""
-        now, self._new = self._host.now(), True
-        self.chooser.start_over()
+        """Restart the method without memory, and count tasks in flight as work unknown to it."""
+        now, self._new = self._clock.now(), True
+        self.runner.start_over()
         for sn, cache in enumerate(self.caches):
             cycles = sum(item.cycles for item in self._away.values() if item.action == sn + 1)
-            cache.unbooked_ms = max(cache.unbooked_ms, now + cycles / self._rate(sn))
+            cache.unknown_work_ms = max(cache.unknown_work_ms, now + cycles / self._rate(sn))
 
     # Ends.
 
@@ -329,12 +329,13 @@ class EnCore(Core):
     def _give_up(self, item: Item) -> None:
         if item.ended:
             return
-        now = self._host.now()
+        now = self._clock.now()
         if self._away.pop(item.number, None) is not None:
             self._transport.recall(item.action - 1, item)
         else:
             self._take_out(item, now)
-        self._tell(item, GIVEN_UP, False, now)
+        if item.action >= 0:
+            self._tell(item, GIVEN_UP, False, now)
         self._end(item, Fate.EXPIRED, b"")
 
     def _end(self, item: Item, fate: Fate, output: bytes) -> None:
@@ -346,12 +347,14 @@ class EnCore(Core):
     def _answer(self, item: Item, fate: Fate, output: bytes) -> None:
         if not item.answered:
             item.answered = True
-            if self.on_end is not None:
-                self.on_end(item, fate)
-            self._transport.answer(item, fate, output)
+            try:
+                if self.on_end is not None:
+                    self.on_end(item, fate)
+            finally:  # whatever becomes of counters and logs
+                self._transport.answer(item, fate, output)
 
     def _tell(
         self, item: Item, fate: int, in_time: bool, now: float, action: int | None = None
     ) -> None:
         chosen = item.action if action is None else action
-        self.chooser.tell(item.number, chosen, fate, in_time, now - self._origin_ms)
+        self.runner.note_fate(item.number, chosen, fate, in_time, now - self._origin_ms)

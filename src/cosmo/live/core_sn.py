@@ -9,19 +9,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.live.clock import DELIVERY, SN_DECISION, Clock, Timer, Worker
 from cosmo.live.core import Core
-from cosmo.live.host import DELIVERY, SN_DECISION, Host, Timer, Worker
-from cosmo.live.items import Fate, Item
 from cosmo.live.link import Link
-from cosmo.live.recent import Recent
-from cosmo.live.teller import Teller
+from cosmo.live.recent_outcomes import RecentOutcomes
+from cosmo.live.tasks import Fate, Item
+from cosmo.live.updater_runner import UpdaterRunner
 from cosmo.node import ResultObservation, Site, UpdateObservation
 
 Floats = NDArray[np.float64]
 
 
 class SnTransport(Protocol):
-    """How an SN reaches its ENs. `arrival_ms` is when its own books say that a message is there."""
+    """How an SN reaches its ENs. `arrival_ms` is when a message is expected to arrive."""
 
     def answer(
         self,
@@ -80,42 +80,42 @@ class SnCore(Core):
         self,
         site: Site,
         index: int,
-        teller: Teller | None,
-        host: Host,
+        runner: UpdaterRunner | None,
+        clock: Clock,
         worker: Worker,
         transport: SnTransport,
         links: Sequence[Link],
         rules: SnRules | None = None,
     ) -> None:
-        """`links` are those to the ENs that reach it, in order; no teller: never a status."""
+        """`links` are those to the ENs that reach it, in order; no runner: never a status."""
         self.rules = rules or SnRules()
-        super().__init__(site, index, site.sn, host, worker, links, self.rules.latency_weight)
-        self.teller, self._transport = teller, transport
+        super().__init__(site, index, site.sn, clock, worker, links, self.rules.latency_weight)
+        self.runner, self._transport = runner, transport
         self._next: Timer | None = None  # decision
-        self._carries = 0 if teller is None else teller.method.carries
+        self._carries = 0 if runner is None else runner.method.carries
         self.peers = [Peer(np.zeros(self._carries)) for _ in links]
-        self.recent = Recent(self.rules.history_ms)
+        self.recent = RecentOutcomes(self.rules.history_ms)
         self._sequence = -1
         self._sent: dict[int, tuple[float, Floats]] = {}  # by sequence: when made, what
         self.decisions = self.updates = self.suppressed = 0
 
     def begin(self) -> None:
         """Decide for the first time, at once (R21)."""
-        if self.teller is not None:
-            self._next = self._host.at(self._host.now(), SN_DECISION, self._look)
+        if self.runner is not None:
+            self._next = self._clock.at(self._clock.now(), SN_DECISION, self._look)
 
-    def take_over(self, teller: Teller | None) -> None:
+    def take_over(self, runner: UpdaterRunner | None) -> None:
         """Have another updater decide from now on; its statuses are as long as those of before."""
         if self._next is not None:
             self._next.cancel()
-        self.teller = teller
+        self.runner = runner
         self.begin()
 
     # Tasks.
 
     def arrive(self, item: Item, en: int | None) -> None:
         """A task of an EN has come, or one of nobody's that only takes room (`en` None)."""
-        now = self._host.now()
+        now = self._clock.now()
         item.context = en, item.context
         if en is not None:
             self._allow(self.peers[en], now, self.rules.per_task)
@@ -127,7 +127,7 @@ class SnCore(Core):
                 self.recent.note(now, None, False)
                 self._answer(item, Fate.REFUSED, b"", self.rules.notice_bytes, now)
         elif self.rules.drop_late:
-            item.expiry = self._host.at(item.expires_ms, DELIVERY, partial(self._expire, item))
+            item.expiry = self._clock.at(item.expires_ms, DELIVERY, partial(self._expire, item))
 
     def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
         """The result sets out; the SN judges whether it will have been in time (R29)."""
@@ -146,14 +146,14 @@ class SnCore(Core):
 
     def _rider(self, en: int, now: float) -> tuple[int, Floats] | None:
         """The status that rides on a result to an EN, charged like any other (R31)."""
-        if self.teller is None or not self.teller.rides:
+        if self.runner is None or not self.runner.rides:
             return None
         peer = self.peers[en]
-        numbers = self.teller.ride(
+        numbers = self.runner.ride(
             ResultObservation(
                 world=np.zeros(1, np.int64),
                 sn=np.array([self.index], np.int64),
-                en=self.site.links.told[0][self.index, en : en + 1],
+                en=self.site.links.reached_by[0][self.index, en : en + 1],
                 time_ms=np.array([now]),
                 sn_state=self.station.state(now)[None],
                 acknowledged=peer.numbers[None],
@@ -174,14 +174,14 @@ class SnCore(Core):
         return self._sequence
 
     def _fail(self, slot: int, item: Item, reason: str) -> None:
-        now = self._host.now()
+        now = self._clock.now()
         self.station.complete(slot, now)
         self.recent.note(now, None, False)
         self._answer(item, Fate.FAILED, reason.encode(), self.rules.notice_bytes, now)
 
     def _expire(self, item: Item) -> None:
         if self.drop(item):
-            now = self._host.now()
+            now = self._clock.now()
             self.recent.note(now, None, False)
             self._answer(item, Fate.EXPIRED, b"", self.rules.notice_bytes, now)
 
@@ -190,7 +190,7 @@ class SnCore(Core):
         if item.ended:
             return False
         item.ended = True
-        self._take_out(item, self._host.now())
+        self._take_out(item, self._clock.now())
         if item.expiry is not None:
             item.expiry.cancel()
         return True
@@ -207,17 +207,19 @@ class SnCore(Core):
         item.ended = True
         if item.expiry is not None:
             item.expiry.cancel()
-        if self.on_end is not None:
-            self.on_end(item, fate)
-        en = item.context[0]
-        self._transport.answer(en, item, fate, output, self.links[en].send(size, now), rider)
+        try:
+            if self.on_end is not None:
+                self.on_end(item, fate)
+        finally:  # whatever becomes of counters
+            en = item.context[0]
+            self._transport.answer(en, item, fate, output, self.links[en].send(size, now), rider)
 
     # Statuses.
 
     def observation(self, now: float) -> UpdateObservation:
         """What the SN sees when it must decide on an update."""
         delay, success, failure = self.recent.numbers(now)
-        ens = self.site.links.told[0][self.index]
+        ens = self.site.links.reached_by[0][self.index]
         acknowledged = np.zeros((1, len(ens), self._carries))
         acknowledged_ms = np.full((1, len(ens)), np.nan)
         down_link = np.tile((1.0, 0.0, 0.0), (1, len(ens), 1))
@@ -240,14 +242,14 @@ class SnCore(Core):
 
     def _look(self) -> None:
         """Decide whether to send, and to whom, and when to decide again."""
-        assert self.teller is not None
-        now = self._host.now()
-        send, interval_ms, numbers = self.teller.decide(self.observation(now), len(self.peers))
+        assert self.runner is not None
+        now = self._clock.now()
+        send, interval_ms, numbers = self.runner.decide(self.observation(now), len(self.peers))
         self.decisions += 1
         if send.any():
             self._send(send, numbers, now)
         if now + interval_ms <= self.rules.until_ms and interval_ms < math.inf:
-            self._next = self._host.at(now + interval_ms, SN_DECISION, self._look)
+            self._next = self._clock.at(now + interval_ms, SN_DECISION, self._look)
 
     def _send(self, send: NDArray[np.bool_], numbers: Floats, now: float) -> None:
         whom = [en for en in np.flatnonzero(send).tolist() if self._wants(en, numbers, now)]

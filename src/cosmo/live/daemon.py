@@ -53,7 +53,7 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
     sys.setswitchinterval(_SWITCH_S)
     gc.collect()
     gc.freeze()  # what is here stays: collections need not look at it again
-    loop.call_later(_SETTLED_S, serving.host.forget_lateness)
+    loop.call_later(_SETTLED_S, serving.clock.forget_lateness)
     log.info(
         "serving",
         role=config.role,
@@ -61,13 +61,13 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
         admin=serving.admin.port,
         method=config.method.use,
         boot=serving.boot,
-        timerfd=serving.host.fine,
+        timerfd=serving.clock.fine,
         tls=bool(config.tls.certificate),
         uvloop="uvloop" in sys.modules,
     )
     try:
         await stop.wait()
-        log.info("draining", under_way=serving.node.under_way)
+        log.info("draining", under_way=serving.node.in_flight)
         await serving.drain()
     finally:
         facts = serving.facts()

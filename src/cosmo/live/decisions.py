@@ -18,7 +18,7 @@ from typing import Any
 
 from cosmo.errors import InputError
 from cosmo.files import whole_file
-from cosmo.live.items import Fate, Item
+from cosmo.live.tasks import Fate, Item
 from cosmo.node import DispatchObservation
 
 COLUMNS = (

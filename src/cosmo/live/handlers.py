@@ -13,9 +13,9 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+from cosmo.live.clock import Clock, Emulated, Failed, Finished, Timer, Worker
 from cosmo.live.config import NodeConfig
-from cosmo.live.host import Emulated, Failed, Finished, Host, Timer, Worker
-from cosmo.live.items import Item
+from cosmo.live.tasks import Item
 from cosmo.live.worker import function_of, work
 
 
@@ -86,11 +86,11 @@ class Processes:
 
     exact = False
 
-    def __init__(self, target: str, slots: int, host: Host, most_bytes: int) -> None:
+    def __init__(self, target: str, slots: int, clock: Clock, most_bytes: int) -> None:
         """Outputs of more than `most_bytes` are failures: no message could carry them."""
         function_of(target)  # what cannot be imported is refused at once
         self._most = most_bytes
-        self._target, self._host, self._loop = target, host, asyncio.get_running_loop()
+        self._target, self._clock, self._loop = target, clock, asyncio.get_running_loop()
         self._idle = [_Process(target, self._loop) for _ in range(slots)]
         self._all = list(self._idle)
 
@@ -108,7 +108,7 @@ class Processes:
             else:
                 failed(output.decode(errors="replace"))
 
-        budget_ms = item.expires_ms - self._host.now()
+        budget_ms = item.expires_ms - self._clock.now()
         process.give((item.kind, item.input, item.cycles, budget_ms), told)
         return _Cancel(lambda: self._abandon(process))
 
@@ -135,9 +135,9 @@ class Commands:
 
     exact = False
 
-    def __init__(self, command: str, host: Host, most_bytes: int) -> None:
+    def __init__(self, command: str, clock: Clock, most_bytes: int) -> None:
         """Outputs of more than `most_bytes` are failures: no message could carry them."""
-        self._command, self._host, self._most = shlex.split(command), host, most_bytes
+        self._command, self._clock, self._most = shlex.split(command), clock, most_bytes
         self._running: set[asyncio.Task[None]] = set()
 
     def run(self, item: Item, finish_ms: float, finished: Finished, failed: Failed) -> Timer:
@@ -167,7 +167,7 @@ class Commands:
             failed(f"the command ended with {process.returncode}")
 
     async def _start(self, item: Item) -> asyncio.subprocess.Process:
-        budget = item.expires_ms - self._host.now()
+        budget = item.expires_ms - self._clock.now()
         told = {"KIND": item.kind, "CYCLES": f"{item.cycles:.0f}", "BUDGET_MS": f"{budget:.3f}"}
         return await asyncio.create_subprocess_exec(
             *self._command,
@@ -190,12 +190,12 @@ def _ended(output: bytes, most_bytes: int, finished: Finished, failed: Failed) -
         finished(output)
 
 
-def worker_of(config: NodeConfig, host: Host) -> Worker:
+def worker_of(config: NodeConfig, clock: Clock) -> Worker:
     """The handler that a configuration asks for."""
     handler = config.handler
     if handler.kind == "python":
         slots = config.node.slots
-        return Processes(handler.target, slots, host, config.limits.input_bytes)
+        return Processes(handler.target, slots, clock, config.limits.input_bytes)
     if handler.kind == "command":
-        return Commands(handler.target, host, config.limits.input_bytes)
-    return Emulated(host)
+        return Commands(handler.target, clock, config.limits.input_bytes)
+    return Emulated(clock)

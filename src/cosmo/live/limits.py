@@ -1,13 +1,19 @@
-"""What strangers can ask for: a token bucket for each client, and what a task must look like."""
+"""What strangers can ask for: a token bucket for each client, and what a task must look like.
 
-import math
+Quantities have the bounds that those of scenarios and traces have: what passes here is a task that
+the simulator could have played, and no sum or timer of a node overflows.
+"""
+
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
+
 _MOST_CLIENTS = 1024
-_MOST_US = 10**12  # eleven days: no budget is longer
+_MOST_US = int(MOST_MS * 1000.0)  # no budget is longer
+_MOST_RESIDUAL_US = int(MOST_AMOUNT * 1000.0)
 
 
 class Buckets:
@@ -35,14 +41,16 @@ def fault_of(task: Any, most_bytes: int, cycles_needed: bool) -> str:
     """What is wrong with a task of the wire, in one line; empty if nothing."""
     if task is None:
         return "the message is not a Task"
-    if not (math.isfinite(task.cycles) and task.cycles >= 0.0):
-        return f"cycles = {task.cycles}: must be a number that is not negative"
+    if not 0.0 <= task.cycles <= MOST_AMOUNT:  # nor is NaN
+        return f"cycles = {task.cycles}: must be a number from 0 to {MOST_AMOUNT:g}"
     if cycles_needed and task.cycles == 0.0:
         return "cycles = 0: must be greater than 0"
     if not 0 < task.deadline_us <= _MOST_US:
         return f"deadline_us = {task.deadline_us}: must be from 1 to {_MOST_US}"
     if task.elapsed_us > _MOST_US:
         return f"elapsed_us = {task.elapsed_us}: must be at most {_MOST_US}"
+    if task.residual_us > _MOST_RESIDUAL_US:
+        return f"residual_us = {task.residual_us}: must be at most {_MOST_RESIDUAL_US}"
     if len(task.kind) > 100:
         return f"kind: {len(task.kind)} characters, must be at most 100"
     if not task.kind.isprintable():  # handlers and logs get it as it is

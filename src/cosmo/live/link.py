@@ -1,4 +1,4 @@
-"""A node's own books of one direction of a link (R13): when it is free, and how fast it was."""
+"""A node's own account of one direction of a link (R13): when it is free, and how fast it was."""
 
 import math
 from collections.abc import Callable

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.live.client import AsyncClient
-from cosmo.live.host import EN_DECISION
-from cosmo.live.realtime import RealHost
+from cosmo.live.clock import EN_DECISION
+from cosmo.live.realtime import RealClock
 
 _LEAD_MS = 50.0  # before the first task
 _SWITCH_S = 5e-4  # gRPC's own thread must not wait for long
@@ -63,11 +63,11 @@ async def replayed(load: Load, addresses: Sequence[str], scale: float) -> Replay
     sys.setswitchinterval(_SWITCH_S)
     gc.collect()
     gc.freeze()  # a full collection over a laboratory's objects takes longer than tasks can bear
-    host = RealHost(loop, scale)
+    clock = RealClock(loop, scale)
     running: set[asyncio.Task[None]] = set()
 
     async def send(task: int) -> None:
-        now = host.now()
+        now = clock.now()
         elapsed_ms = now - _LEAD_MS - float(load.time_ms[task])
         try:
             answer = await clients[int(load.en[task])].submit(
@@ -99,7 +99,7 @@ async def replayed(load: Load, addresses: Sequence[str], scale: float) -> Replay
             task = order[place]
             way_ms = clients[int(load.en[task])].one_way_ms / scale
             due = float(load.reached_ms[task]) + _LEAD_MS - way_ms
-            host.at(due, EN_DECISION, partial(fire, place))
+            clock.at(due, EN_DECISION, partial(fire, place))
 
     def fire(place: int) -> None:
         start(order[place])
@@ -110,11 +110,11 @@ async def replayed(load: Load, addresses: Sequence[str], scale: float) -> Replay
     until = time.monotonic() + (last + _LEAD_MS) * scale / 1000.0
     while time.monotonic() < until or running:
         await asyncio.sleep(0.05)
-    found.late_p99_ms = host.lateness_ms.quantile(0.99)
-    found.late_most_ms = host.lateness_ms.most
+    found.late_p99_ms = clock.lateness_ms.quantile(0.99)
+    found.late_most_ms = clock.lateness_ms.most
     gc.unfreeze()
     sys.setswitchinterval(switch_s)
-    host.close()
+    clock.close()
     for client in clients:
         await client.close()
     return found

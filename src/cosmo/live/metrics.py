@@ -1,42 +1,55 @@
-"""What a node counts, in the text format of Prometheus."""
+"""What a node counts and measures, as Prometheus reads it."""
 
 from collections.abc import Iterable
+from typing import Any
+
+from prometheus_client import generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from cosmo.live.samples import BOUNDS_MS, Histogram
 
 Label = tuple[tuple[str, str], ...]
 
-# Every metric that there is; what ends in _total is a counter, all else a gauge.
+# Every metric that there is; what ends in _total is a counter.
 HELP = {
-    "belief": "The numbers of the last status of an SN, in their order.",
     "calls": "Calls of clients that have not been answered.",
     "cancelled_total": "Calls that their clients gave up.",
-    "decision_ms": "Ms that the method takes for a decision, lately.",
+    "decision_seconds": "Time that the method takes for a decision.",
     "decisions_total": "Decisions of the method: local, an SN's name, or reject.",
-    "delay_ms": "Ms from a task's generation to its result, lately.",
-    "delay_ms_total": "Ms from generation to result, of all tasks with one together.",
+    "delay_seconds": "Time from a task's generation to its result.",
     "execute_errors_total": "Calls of SNs that failed as calls, by their status.",
     "free_bytes": "Storage that no task has reserved.",
-    "guard_ms": "Ms that are subtracted from every budget that the method sees.",
+    "guard_seconds": "Time that is subtracted from every budget that the method sees.",
+    "hung_up_total": "Connections that were ended since their address had too many.",
     "method_changes_total": "How often another method took over.",
     "method_info": "Who decides at the moment, as a label.",
     "on_fallback": "1 while the method is not trusted.",
-    "overhead_ms": "Ms that the way to an SN has added to the books, lately.",
+    "path_overhead_seconds": "Time that the path to an SN adds to what the EN has estimated.",
+    "peer_lies_total": "Messages of a peer that cannot be true; an SN is then treated as silent.",
     "reruns_total": "Tasks that the EN did itself because their SN vanished.",
-    "round_trip_ms": "Ms that a small message takes to an SN and back.",
+    "round_trip_seconds": "Time that a small message takes to an SN and back.",
     "shadow_differs_total": "Decisions that the shadow would have taken otherwise.",
     "shadow_faults_total": "Decisions that the shadow could not take.",
     "shadow_total": "Decisions that the shadow was asked about.",
     "sn_silent": "1 while nothing is heard of an SN.",
-    "status_age_ms": "Ms since the last status of an SN was made.",
+    "status_age_seconds": "Time since the last status of an SN was made.",
+    "status_value": "The numbers of the last status of an SN, in their order.",
     "statuses_total": "Statuses that have come from an SN.",
     "tasks_in_node": "Tasks that wait or run here.",
     "tasks_total": "Tasks that have been answered, by their fate.",
-    "timer_late_ms": "Ms that timers are late, lately.",
-    "timer_late_most_ms": "Ms that the latest timer was late.",
+    "timer_late_max_seconds": "Lateness of the latest timer since the start.",
+    "timer_late_seconds": "Lateness of timers.",
     "turned_away_total": "Calls beyond the limits.",
-    "up_seconds": "Seconds since the start.",
     "update_decisions_total": "Decisions of an SN whether to send a status.",
     "updates_suppressed_total": "Statuses that were beyond the cap, or said nothing new.",
     "updates_total": "Statuses that were sent to an EN.",
+    "uptime_seconds": "Time since the start.",
     "work_cycles": "Cycles of work that wait or run here.",
 }
 
@@ -56,38 +69,47 @@ class Counters:
         """So far; 0 if never."""
         return self._counts.get((name, tuple(sorted(labels.items()))), 0.0)
 
-    def rows(self) -> list[tuple[str, Label, float]]:
+    def samples(self) -> list["Measured"]:
         """All of them, sorted."""
-        return [(name, labels, count) for (name, labels), count in sorted(self._counts.items())]
+        return [
+            (name, dict(labels), count) for (name, labels), count in sorted(self._counts.items())
+        ]
 
 
-Gauge = tuple[str, dict[str, str], float]
+Measured = tuple[str, dict[str, str], float | Histogram]  # name, labels, value (a histogram: in ms)
 
 
-def exposition(counters: Counters, gauges: Iterable[Gauge], node: str) -> str:
-    """All of it as Prometheus reads it; every name begins with `cosmo_`."""
-    lines: list[str] = []
-    typed: set[str] = set()
+class _Families(Collector):
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
 
-    def write(name: str, labels: Iterable[tuple[str, str]], value: float) -> None:
-        full = f"cosmo_{name}"
-        if full not in typed:
-            typed.add(full)
-            kind = "counter" if name.endswith("_total") else "gauge"
-            lines.extend((f"# HELP {full} {HELP[name]}", f"# TYPE {full} {kind}"))
-        inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in [("node", node), *labels])
-        lines.append(f"{full}{{{inside}}} {_number(value)}")
-
-    for name, labels, count in counters.rows():
-        write(name, labels, count)
-    for name, own, value in gauges:
-        write(name, own.items(), value)
-    return "\n".join(lines) + "\n"
+    def collect(self) -> Iterable[Metric]:
+        return self._families
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def exposition(samples: Iterable[Measured], node: str) -> str:
+    """The metrics of one node in the text format of Prometheus.
+
+    Every name begins with `cosmo_`; every sample has the label `node`. Samples of one name have
+    the same labels.
+    """
+    families: dict[str, Any] = {}
+    for name, labels, value in samples:
+        if name not in families:
+            families[name] = _kind(name, value)(
+                f"cosmo_{name}", HELP[name], labels=["node", *labels]
+            )
+        texts = [node, *labels.values()]
+        if isinstance(value, Histogram):
+            bounds = [str(bound_ms / 1000.0) for bound_ms in BOUNDS_MS]
+            counts = zip([*bounds, "+Inf"], value.cumulative(), strict=True)
+            families[name].add_metric(texts, list(counts), value.total / 1000.0)
+        else:
+            families[name].add_metric(texts, value)
+    return generate_latest(_Families(families.values())).decode()
 
 
-def _number(value: float) -> str:
-    return "NaN" if value != value else repr(float(value))
+def _kind(name: str, value: float | Histogram) -> Any:
+    if isinstance(value, Histogram):
+        return HistogramMetricFamily
+    return CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily

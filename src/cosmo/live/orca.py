@@ -15,12 +15,12 @@ import grpc
 from google.protobuf import descriptor_pb2, duration_pb2, message_factory
 
 from cosmo.live import wire
+from cosmo.live.clock import Clock
 from cosmo.live.config import Tls
-from cosmo.live.host import Host
-from cosmo.live.items import Fate, Item
 from cosmo.live.peers import check_caller
 from cosmo.live.smoothed import SmoothedLevel, SmoothedRate
 from cosmo.live.station import Station
+from cosmo.live.tasks import Fate, Item
 from cosmo.node import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
 
 TRAILER = "endpoint-load-metrics-bin"
@@ -89,8 +89,8 @@ OrcaLoadReport, OrcaLoadReportRequest = (
 class Orca:
     """The reports of one SN, and the service that streams them."""
 
-    def __init__(self, station: Station, storage_bytes: float, host: Host, tls: Tls) -> None:
-        self._station, self._storage, self._host, self._tls = station, storage_bytes, host, tls
+    def __init__(self, station: Station, storage_bytes: float, clock: Clock, tls: Tls) -> None:
+        self._station, self._storage, self._clock, self._tls = station, storage_bytes, clock, tls
         self._busy, self._asked = SmoothedLevel(_MEMORY_MS), SmoothedLevel(_MEMORY_MS)
         self._tasks, self._errors = SmoothedRate(_MEMORY_MS), SmoothedRate(_MEMORY_MS)
         self._over = asyncio.Event()
@@ -108,7 +108,7 @@ class Orca:
 
     def count(self, item: Item, fate: Fate) -> None:
         """A task has been answered."""
-        now = self._host.now()
+        now = self._clock.now()
         self._tasks.count(now)
         if fate != Fate.DONE:
             self._errors.count(now)
@@ -120,7 +120,7 @@ class Orca:
         so that it goes beyond 1 when they queue; `cpu_utilization` is how many slots were at work.
         Named metrics are the node's state as its own ENs are told of it (R12).
         """
-        now = self._host.now()
+        now = self._clock.now()
         busy, asked = self._hold(now)
         state = self._station.state(now)
         return OrcaLoadReport(

@@ -1,11 +1,15 @@
 """Who is at the other end of a call: names of certificates, and who may call."""
 
+import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import grpc
 
 from cosmo.errors import InputError
+from cosmo.files import MOST_KEY, read_bytes
 from cosmo.live.config import NodeConfig, Tls
 
 SERVER_OPTIONS = [
@@ -40,12 +44,25 @@ def sizes(most_bytes: int) -> list[tuple[str, int]]:
 
 def _read(path: str, field: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_bytes(Path(path), MOST_KEY)
     except OSError as error:
         raise InputError(f"{field} = {path!r}: cannot be read ({error.strerror})") from None
 
 
+def _check_owner(path: str) -> None:
+    """Refuse a key that somebody else than its owner can read."""
+    with suppress(OSError):  # reading it will say so
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        if mode & (stat.S_IRGRP | stat.S_IROTH):
+            raise InputError(
+                f"tls.key = {path!r}: others can read it (mode {mode:04o}); run chmod 600 on it, or"
+                " set tls.shared_key = true"
+            )
+
+
 def _files(tls: Tls) -> tuple[bytes, bytes, bytes]:
+    if not tls.shared_key:
+        _check_owner(tls.key)
     return (
         _read(tls.key, "tls.key"),
         _read(tls.certificate, "tls.certificate"),

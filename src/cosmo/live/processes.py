@@ -100,15 +100,15 @@ class Loopback:
 
 @contextmanager
 def nodes(
-    ens: list[NodeConfig], sns: list[NodeConfig], ground: Loopback | None = None
+    ens: list[NodeConfig], sns: list[NodeConfig], network: Loopback | None = None
 ) -> Iterator[tuple[list[Running], list[Running]]]:
     """Daemons that listen where there is room; all have met when this begins, and end with it."""
     started: list[Running] = []
-    ground = ground or Loopback()
+    network = network or Loopback()
 
     def start(config: NodeConfig, fields: dict[str, object]) -> None:
-        told = changed_config(config, {"listen": ground.listen(config.name), **fields})
-        started.append(Running(told, folder, ground.command(config.name)))
+        told = changed_config(config, {"listen": network.listen(config.name), **fields})
+        started.append(Running(told, folder, network.command(config.name)))
 
     with tempfile.TemporaryDirectory(prefix="cosmo-live-") as name:
         folder = Path(name)
@@ -120,7 +120,7 @@ def nodes(
                 peers = [
                     {
                         **peer.model_dump(),
-                        "address": ground.address(config.name, peer.name, ports[peer.name]),
+                        "address": network.address(config.name, peer.name, ports[peer.name]),
                     }
                     for peer in config.peers
                 ]

@@ -13,12 +13,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from cosmo.live.host import Call
-from cosmo.live.window import Window
+from cosmo.live.clock import Call
+from cosmo.live.samples import Window
 
 _MONOTONIC = 1
 _NONBLOCKING_CLOEXEC = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 _ABSOLUTE = 1
+_LONGEST_S = 86_400.0  # that the system is asked to wait; what is later is looked at again then
 _FEW = 256  # timers that were cancelled and need not be cleared away yet
 
 
@@ -65,20 +66,20 @@ class _Descriptor:
 class Pending:
     """A call that may still be cancelled."""
 
-    __slots__ = ("_host", "call")
+    __slots__ = ("_clock", "call")
 
-    def __init__(self, call: Call, host: "RealHost") -> None:
+    def __init__(self, call: Call, clock: "RealClock") -> None:
         self.call: Call | None = call
-        self._host = host
+        self._clock = clock
 
     def cancel(self) -> None:
         """Never make it."""
         if self.call is not None:
             self.call = None
-            self._host.cancelled()
+            self._clock.cancelled()
 
 
-class RealHost:
+class RealClock:
     """Ms since it was made, `scale` times slower than real ones."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, scale: float = 1.0) -> None:
@@ -146,15 +147,17 @@ class RealHost:
             return
         self._set_for = self._heap[0][0]
         due_s = self._start + self._set_for * self.scale / 1000.0
-        if due_s <= time.monotonic():  # in the loop's next turn, without asking the system
+        now_s = time.monotonic()
+        if due_s <= now_s:  # in the loop's next turn, without asking the system
             self._loop.call_soon(self._ring)
             return
+        due_s = min(due_s, now_s + _LONGEST_S)
         if self._descriptor is not None:
             self._descriptor.set(due_s)
             return
         if self._fallback is not None:
             self._fallback.cancel()
-        self._fallback = self._loop.call_later(max(due_s - time.monotonic(), 0.0), self._ring)
+        self._fallback = self._loop.call_later(due_s - now_s, self._ring)
 
     def _wake(self) -> None:
         """The descriptor has become readable."""

@@ -1,19 +1,15 @@
 """A scenario as the files of its daemons, each of which is told what its node knows."""
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cosmo.errors import InputError
-from cosmo.live.config import Node, NodeConfig, Peer
-from cosmo.node import NOBODY, Nodes, Site
+from cosmo.live.config import NodeConfig, Peer
+from cosmo.node import NO_NODE, Nodes, Site
 
 if TYPE_CHECKING:
     from cosmo.scenario import Scenario
-
-_NO_NODES: dict[str, list[float]] = {field.name: [] for field in fields(Nodes)}
-_NOTHING: dict[str, object] = {"reach": [], "en": _NO_NODES, "sn": _NO_NODES}  # of a pair
 
 
 def configs_of(
@@ -58,13 +54,13 @@ def configs_of(
         "result_bytes": site.links.result_bytes,
     }
     ens, sns = len(site.en), len(site.sn)
-    described = _described(site) if ens + sns > 2 else _NOTHING
+    described = _described(site) if ens + sns > 2 else {}  # a pair needs no more than its peer
 
     def peer(kind: str, nodes: Nodes, number: int, place: tuple[int, int]) -> Peer:
         return Peer(
             name=f"{kind}{number}",
             address=_next(sn.listen, number) if kind == "sn" else "",
-            **_node(nodes, number).model_dump(),
+            **nodes.row(number),
             up_mbps=float(site.links.up_mbps[place]),
             down_mbps=float(site.links.down_mbps[place]),
         )
@@ -80,7 +76,7 @@ def configs_of(
             "number": number,
             "site": described,
             "links": {**base.links.model_dump(), **links},
-            "node": _node(site.en if kind == "en" else site.sn, number).model_dump(),
+            "node": (site.en if kind == "en" else site.sn).row(number),
             "peers": [each.model_dump() for each in peers],
         }
         return NodeConfig.model_validate(given)
@@ -105,8 +101,8 @@ def configs_of(
                 s,
                 [
                     peer("en", site.en, int(k), (int(k), int(column)))
-                    for k, column in zip(*(table[s] for table in between.told), strict=True)
-                    if k != NOBODY
+                    for k, column in zip(*(table[s] for table in between.reached_by), strict=True)
+                    if k != NO_NODE
                 ],
             )
             for s in range(sns)
@@ -126,22 +122,9 @@ def _described(site: Site) -> dict[str, object]:
     links = site.links
     return {
         "reach": [row[exist].tolist() for row, exist in zip(links.reach, links.exist, strict=True)],
-        "en": _columns(site.en),
-        "sn": _columns(site.sn),
+        "en": site.en.columns(),
+        "sn": site.sn.columns(),
     }
-
-
-def _columns(nodes: Nodes) -> dict[str, list[float]]:
-    return {field.name: getattr(nodes, field.name).tolist() for field in fields(Nodes)}
-
-
-def _node(nodes: Nodes, number: int) -> Node:
-    return Node(
-        slots=int(nodes.slots[number]),
-        cycles_per_ms=float(nodes.cycles_per_ms[number]),
-        storage_bytes=float(nodes.storage_bytes[number]),
-        queue_capacity=int(nodes.queue_capacity[number]),
-    )
 
 
 def _next(address: str, number: int) -> str:

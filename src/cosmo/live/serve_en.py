@@ -9,24 +9,25 @@ import grpc
 
 from cosmo.errors import InputError
 from cosmo.live import wire
+from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig
 from cosmo.live.core_en import EnCore, EnRules
 from cosmo.live.decisions import DecisionLog
-from cosmo.live.estimates import Estimates
-from cosmo.live.guarded import Guarded
-from cosmo.live.host import DELIVERY
-from cosmo.live.items import Fate, Item
+from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
 from cosmo.live.peers import check_caller
-from cosmo.live.realtime import RealHost
+from cosmo.live.realtime import RealClock
+from cosmo.live.samples import EmulationLead, Histogram, PathOverhead
 from cosmo.live.server import NodeServer
 from cosmo.live.shadow import Shadow
-from cosmo.live.watching import Watching
-from cosmo.live.window import Lead, Overhead, Window
+from cosmo.live.smoothed import Estimates
+from cosmo.live.sn_connection import SnConnection
+from cosmo.live.tasks import Fate, Item
 from cosmo.node import NOTHING, DispatchObservation, Method
 
 _WARM_UPS = 3
+_CLOCKS_DIFFER = 1.01  # as much at most
 _AFTER_S = 30.0  # results are waited for so long after the deadline, where late tasks go on
 
 
@@ -47,29 +48,28 @@ class EnServer(NodeServer):
     kind = "EN"
 
     def __init__(
-        self, config: NodeConfig, method: Method, host: RealHost, log: Log, boot: int
+        self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
     ) -> None:
-        super().__init__(config, method, host, log, boot)
+        super().__init__(config, method, clock, log, boot)
         self._calls = 0
-        self.delay_ms = Window(4096)  # of tasks with a result
-        self.overhead = Overhead(config.behaviour.most_guard_ms)
-        self.lead = Lead()
+        self.delay_ms = Histogram()  # of tasks with a result
+        self.overhead = PathOverhead(config.behaviour.most_guard_ms)
+        self.lead = EmulationLead()
         self.estimates = Estimates(self.site.tasks.mean_cycles)
         self.decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
         links = [
             Link(self.site.links, config.number, sn, up=True) for sn in range(len(config.peers))
         ]
-        chooser = self._chooser(config, method)
+        runner = self._runner(config, method)
         rules = _rules(config)
-        self.core = EnCore(self.site, config.number, chooser, host, self.worker, self, links, rules)
-        chooser.changed = self.core.start_over
+        self.core = EnCore(self.site, config.number, runner, clock, self.worker, self, links, rules)
+        runner.changed = self.core.start_over
         self._take_behaviour(config)
         self.core.on_choice, self.core.on_end = self._chosen, self._ended
         self.shadow = self._shadow(config)
-        carries = method.carries
-        self.watching = [Watching(self, sn, carries) for sn in range(len(config.peers))]
+        self.connections = [SnConnection(self, sn, method) for sn in range(len(config.peers))]
 
-    def _chooser(self, config: NodeConfig, method: Method) -> Guarded:
+    def _runner(self, config: NodeConfig, method: Method) -> GuardedDispatcherRunner:
         from cosmo.policy.registry import method as named
 
         wanted = config.method
@@ -80,7 +80,9 @@ class EnServer(NodeServer):
                 f" numbers, but those of {wanted.use!r} have {method.carries}"
             )
         names = wanted.use, wanted.fallback
-        made = Guarded(method, fallback, self.site, self.config.number, wanted.slow_ms, names)
+        made = GuardedDispatcherRunner(
+            method, fallback, self.site, self.config.number, wanted.slow_ms, names
+        )
         made.report = self._deciding
         return made
 
@@ -92,13 +94,15 @@ class EnServer(NodeServer):
         """Take over what may change while a node runs; all of it has been validated."""
         # A method that goes by no status can leave those that come alone.
         self._check_reload(config, method.carries or self._carries)
-        chooser, shadow, decisions = self._chooser(config, method), self._shadow(config), None
+        runner, shadow, decisions = self._runner(config, method), self._shadow(config), None
         if config.log != self.config.log:
             decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
         # All is made; from here on nothing is refused.
-        chooser.changed = self.core.start_over
-        self.core.chooser, self.shadow = chooser, shadow
+        runner.changed = self.core.start_over
+        self.core.runner, self.shadow = runner, shadow
         self.core.start_over()
+        for each in self.connections:
+            each.expect(method)
         if decisions is not None:
             self.decisions.close(wait=False)
             self.decisions = decisions
@@ -113,13 +117,13 @@ class EnServer(NodeServer):
 
     def _deciding(self, who: str, why: str) -> None:
         self.counters.add("method_changes_total", to=who)
-        self.log.warning("who decides has changed", now=who, why=why)
+        self.log.warning("the deciding method has changed", now=who, why=why)
 
     def _write_failed(self, why: str) -> None:
         self.log.warning("the decision log cannot be written", why=why)
 
     @property
-    def under_way(self) -> int:
+    def in_flight(self) -> int:
         """Calls that have not been answered."""
         return self._calls
 
@@ -131,9 +135,9 @@ class EnServer(NodeServer):
         fake = Item(0, -1.0, tasks.deadline_ms[1], tasks.input_bytes[1], tasks.mean_cycles, ue=-1)
         fake.residual_ms = self.config.expected.residual_ms
         for _ in range(_WARM_UPS):
-            self.core.chooser.choose(self.core.observation(fake, self.host.now()))
+            self.core.runner.choose(self.core.observation(fake, self.clock.now()))
         self.core.start_over()
-        for each in self.watching:
+        for each in self.connections:
             each.begin()
 
     def handlers(self) -> list[Any]:
@@ -145,7 +149,7 @@ class EnServer(NodeServer):
 
     async def submit(self, task: Any, context: Any) -> Any:
         """A task of a client."""
-        now = self.host.now()
+        now = self.clock.now()
         await check_caller(context, self.config.tls)
         await self._check(task, context, self._calls, cycles_needed=False)
         call = _Call(task.id, now, self._loop.create_future())
@@ -156,6 +160,9 @@ class EnServer(NodeServer):
             return await call.answer
         except asyncio.CancelledError:
             self.counters.add("cancelled_total")
+            self.core.cancel(item)
+            raise
+        except Exception:
             self.core.cancel(item)
             raise
         finally:
@@ -181,7 +188,7 @@ class EnServer(NodeServer):
         call: _Call = item.context
         if call.answer.done():
             return
-        now = self.host.now()
+        now = self.clock.now()
         good = fate in (Fate.DONE, Fate.LATE)
         where = ""
         if item.action == 0 or item.rerun:
@@ -215,9 +222,8 @@ class EnServer(NodeServer):
         self.counters.add("tasks_total", fate=fate.name)
         if item.rerun:
             self.counters.add("reruns_total")
-        now = self.host.now()
+        now = self.clock.now()
         if fate in (Fate.DONE, Fate.LATE):
-            self.counters.add("delay_ms_total", now - item.generated_ms)
             self.delay_ms.add(now - item.generated_ms)
             if item.action == 0:
                 spent_ms = now - item.started_ms
@@ -229,29 +235,29 @@ class EnServer(NodeServer):
     def offload(self, sn: int, item: Item, arrival_ms: float) -> None:
         """Send a task, at once or when an emulated link has brought it there."""
         call: _Call = item.context
-        call.sent_ms = self.host.now()
+        call.sent_ms = self.clock.now()
         call.books_ms = arrival_ms - call.sent_ms
         send = partial(self._send, sn, item)
         if self.config.links.emulate:  # the real way is part of the emulated one
             due = self._due(sn, item.input_bytes, arrival_ms)
-            self.host.at(due - self.lead.ms, DELIVERY, send)
+            self.clock.at(due - self.lead.ms, DELIVERY, send)
         else:
             send()
 
     def _due(self, sn: int, size: float, arrival_ms: float) -> float:
-        """When an emulated link has a message leave, so that it is there when books say."""
+        """When an emulated link has a message leave, so that it arrives when expected."""
         if self.config.links.emulate_rate:
             return arrival_ms
-        return self.host.now() + self.core.links[sn].hops_ms(size)
+        return self.clock.now() + self.core.links[sn].hops_ms(size)
 
     def _send(self, sn: int, item: Item) -> None:
         if not item.ended and not item.rerun:  # an emulated link may have held it for that long
             item.context.working = self._loop.create_task(self._execute(sn, item))
 
     async def _execute(self, sn: int, item: Item) -> None:
-        peer, core = self.watching[sn], self.core
-        now = self.host.now()
-        timeout_s = max(item.expires_ms - now, 1.0) * self.host.scale / 1000.0
+        peer, core = self.connections[sn], self.core
+        now = self.clock.now()
+        timeout_s = max(item.expires_ms - now, 1.0) * self.clock.scale / 1000.0
         if not self.core.rules.drop_late:
             timeout_s += _AFTER_S
         task = wire.Task(
@@ -278,14 +284,17 @@ class EnServer(NodeServer):
             return
         if result.fate == Fate.DONE:
             call: _Call = item.context
-            took_ms = self.host.now() - call.sent_ms
+            took_ms = self.clock.now() - call.sent_ms
             back_ms = 0.0
             if not self.config.links.emulate:
                 back_ms = float(self.site.links.result_ms[0, sn])
             held_ms = result.held_us / 1000.0
-            extra_ms = took_ms - call.books_ms - held_ms - back_ms
-            self.overhead.add(extra_ms)
-            self.lead.correct(extra_ms)
+            if held_ms <= took_ms * _CLOCKS_DIFFER + 1.0:
+                extra_ms = took_ms - call.books_ms - held_ms - back_ms
+                self.overhead.add(extra_ms)
+                self.lead.correct(extra_ms)
+            else:
+                peer.lied(f"held_us = {result.held_us}: must be less than the call took")
             core.result(item, result.output)
             if result.HasField("status"):
                 peer.take_status(result.status)
@@ -322,10 +331,10 @@ class EnServer(NodeServer):
 
     def acknowledge(self, sn: int, sequence: int, arrival_ms: float) -> None:
         """Over the SN's Watch stream."""
-        send = partial(self.watching[sn].send, wire.FromEn(ack=wire.Ack(sequence=sequence)))
+        send = partial(self.connections[sn].send, wire.FromEn(ack=wire.Ack(sequence=sequence)))
         if self.config.links.emulate:
             due = self._due(sn, self.core.rules.ack_bytes, arrival_ms)
-            self.host.at(due - self.watching[sn].transit_ms, DELIVERY, send)
+            self.clock.at(due - self.connections[sn].transit_ms, DELIVERY, send)
         else:
             send()
 
@@ -335,7 +344,7 @@ class EnServer(NodeServer):
 
     async def close(self) -> None:
         """Leave the SNs."""
-        for each in self.watching:
+        for each in self.connections:
             await each.close()
         self.decisions.close()
 

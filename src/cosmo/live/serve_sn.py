@@ -12,21 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.live import wire
+from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig
 from cosmo.live.core_sn import SnCore, SnRules
-from cosmo.live.host import DELIVERY
-from cosmo.live.items import Fate, Item
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
 from cosmo.live.orca import Orca
 from cosmo.live.peers import check_caller, names_of
-from cosmo.live.realtime import RealHost
+from cosmo.live.realtime import RealClock
 from cosmo.live.server import NodeServer
-from cosmo.live.teller import GuardedTeller
-from cosmo.node import NOBODY, NOTHING, Method
+from cosmo.live.tasks import Fate, Item
+from cosmo.live.updater_runner import GuardedUpdaterRunner
+from cosmo.node import NO_NODE, NOTHING, Method
 
 _SEEN = 4096  # tasks of an EN that are remembered, so that none is done twice
 _QUEUE = 256  # messages to an EN that is slow to read
+_MOST_ROUND_TRIP_US = 60_000_000  # an EN that waits for longer has hung up
 _HELLO_S = 10.0  # for an EN to say who it is
 
 
@@ -43,20 +44,20 @@ class _En:
     """What the SN keeps of one EN."""
 
     def __init__(self) -> None:
-        self.boot = 0
+        self.accused = False  # of saying what cannot be true; that is logged once
         self.transit_ms = 0.0  # of a small message one way, as the EN has found
-        self.seen: set[int] = set()
-        self.order: deque[int] = deque()
+        # (boot, number) of tasks, of all starts of the EN: numbers of before may come again.
+        self.seen: set[tuple[int, int]] = set()
+        self.order: deque[tuple[int, int]] = deque()
         self.out: asyncio.Queue[Any] | None = None  # of its Watch stream
 
     def fresh(self, boot: int, number: int) -> bool:
         """Whether this task has not been seen before."""
-        if boot != self.boot:
-            self.boot, self.seen, self.order = boot, set(), deque()
-        if number in self.seen:
+        task = boot, number
+        if task in self.seen:
             return False
-        self.seen.add(number)
-        self.order.append(number)
+        self.seen.add(task)
+        self.order.append(task)
         if len(self.order) > _SEEN:
             self.seen.discard(self.order.popleft())
         return True
@@ -68,23 +69,23 @@ class SnServer(NodeServer):
     kind = "SN"
 
     def __init__(
-        self, config: NodeConfig, method: Method, host: RealHost, log: Log, boot: int
+        self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
     ) -> None:
-        super().__init__(config, method, host, log, boot)
+        super().__init__(config, method, clock, log, boot)
         self._ens = {peer.name: k for k, peer in enumerate(config.peers)}
         self._states = [_En() for _ in config.peers]
-        ens, columns = (table[config.number] for table in self.site.links.told)
+        ens, columns = (table[config.number] for table in self.site.links.reached_by)
         self.core = SnCore(
             self.site,
             config.number,
-            self._teller(method),
-            host,
+            self._runner(method),
+            clock,
             self.worker,
             self,
             [
                 Link(self.site.links, en, column, up=False, carried=not config.links.emulate_rate)
                 for en, column in zip(ens.tolist(), columns.tolist(), strict=True)
-                if en != NOBODY
+                if en != NO_NODE
             ],
             _rules(config),
         )
@@ -93,19 +94,19 @@ class SnServer(NodeServer):
         self.core.on_end = self._count
         self.orca: Orca | None = None
         if config.orca:
-            self.orca = Orca(self.core.station, config.node.storage_bytes, host, config.tls)
+            self.orca = Orca(self.core.station, config.node.storage_bytes, clock, config.tls)
 
-    def _teller(self, method: Method) -> GuardedTeller | None:
+    def _runner(self, method: Method) -> GuardedUpdaterRunner | None:
         if method.carries == NOTHING:
             return None
-        made = GuardedTeller(method, self.site)
+        made = GuardedUpdaterRunner(method, self.site)
         made.report = lambda why: self.log.warning("updater failed", why=why)
         return made
 
     def reload(self, config: NodeConfig, method: Method) -> None:
         """Take over what may change while a node runs; all of it has been validated."""
         self._check_reload(config, method.carries)
-        self.core.take_over(self._teller(method))
+        self.core.take_over(self._runner(method))
         self._take_limits(config)
         self.core.rules = _rules(config)
 
@@ -115,7 +116,7 @@ class SnServer(NodeServer):
             self.orca.count(item, fate)
 
     @property
-    def under_way(self) -> int:
+    def in_flight(self) -> int:
         """Tasks in the node."""
         return self.core.station.requests
 
@@ -138,7 +139,7 @@ class SnServer(NodeServer):
 
     async def execute(self, task: Any, context: Any) -> Any:
         """A task of an EN."""
-        now = self.host.now()
+        now = self.clock.now()
         await check_caller(context, self.config.tls)
         told = dict(context.invocation_metadata() or ())
         name = str(told.get("cosmo-en", ""))
@@ -160,13 +161,13 @@ class SnServer(NodeServer):
             context=_Call(now, self._loop.create_future()),
         )
         answer = item.context.answer
-        self.core.arrive(item, en)
         try:
+            self.core.arrive(item, en)
             result = await answer
             if self.orca is not None:
                 context.set_trailing_metadata(self.orca.trailer())
             return result
-        except asyncio.CancelledError:
+        except BaseException:  # cancelled, or failed here: the slot and its storage are free again
             self.core.drop(item)
             raise
 
@@ -180,9 +181,9 @@ class SnServer(NodeServer):
         rider: tuple[int, NDArray[np.float64]] | None,
     ) -> None:
         """A result or a notice, at once or when an emulated link has brought it there."""
-        reply = partial(self._reply, item, fate, output, rider, self.host.now())
+        reply = partial(self._reply, item, fate, output, rider, self.clock.now())
         if self.config.links.emulate:
-            self.host.at(arrival_ms - self._states[en].transit_ms, DELIVERY, reply)
+            self.clock.at(arrival_ms - self._states[en].transit_ms, DELIVERY, reply)
         else:
             reply()
 
@@ -196,10 +197,10 @@ class SnServer(NodeServer):
     ) -> None:
         call = item.context[1]
         if not call.answer.done():
-            held_us = int((self.host.now() - call.received_ms) * 1000.0)
+            held_us = int((self.clock.now() - call.received_ms) * 1000.0)
             told = {"output": output} if fate == Fate.DONE else {"reason": _line(output)}
             if rider is not None:
-                waited_us = int((self.host.now() - made_ms) * 1000.0)
+                waited_us = int((self.clock.now() - made_ms) * 1000.0)
                 told["status"] = wire.Status(
                     sequence=rider[0], held_us=waited_us, numbers=rider[1].tolist()
                 )
@@ -239,9 +240,10 @@ class SnServer(NodeServer):
         self.log.info("en connected", en=name, boot=hello.boot)
         reading = self._loop.create_task(self._read(en, requests, out))
         try:
-            yield wire.FromSn(welcome=self._welcome(carries))
-            while (message := await out.get()) is not None:
-                yield message
+            with self.callers.busy(context):
+                yield wire.FromSn(welcome=self._welcome(carries))
+                while (message := await out.get()) is not None:
+                    yield message
         finally:
             reading.cancel()
             if self._states[en].out is out:  # it may have come back by another stream
@@ -257,7 +259,7 @@ class SnServer(NodeServer):
             carries=carries,
             slots=node.slots,
             cycles_per_ms=node.cycles_per_ms,
-            work_cycles=float(self.core.station.state(self.host.now())[2]),
+            work_cycles=float(self.core.station.state(self.clock.now())[2]),
         )
 
     async def _read(self, en: int, requests: AsyncIterator[Any], out: "asyncio.Queue[Any]") -> None:
@@ -265,11 +267,15 @@ class SnServer(NodeServer):
             async for message in requests:
                 if message is None:
                     return  # not of this protocol: hang up
+                took_us = message.heartbeat.round_trip_us
+                if took_us > _MOST_ROUND_TRIP_US:
+                    most = f"must be at most {_MOST_ROUND_TRIP_US}"
+                    self._lied(en, f"round_trip_us = {took_us}: {most}")
+                    return
                 if message.HasField("ack"):
                     self.core.acknowledged(en, message.ack.sequence)
                 elif message.HasField("heartbeat") and not out.full():
-                    took_ms = message.heartbeat.round_trip_us / 1000.0
-                    self._states[en].transit_ms = 0.5 * took_ms / self.host.scale
+                    self._states[en].transit_ms = 0.5 * took_us / 1000.0 / self.clock.scale
                     beat = wire.Heartbeat(echo=message.heartbeat.stamp)
                     out.put_nowait(wire.FromSn(heartbeat=beat))
         except grpc.aio.BaseError:
@@ -277,12 +283,20 @@ class SnServer(NodeServer):
         finally:
             _end(out)
 
+    def _lied(self, en: int, why: str) -> None:
+        """Count what an EN has said; say so the first time. Its stream ends."""
+        name, state = self.config.peers[en].name, self._states[en]
+        self.counters.add("peer_lies_total", en=name)
+        if not state.accused:
+            state.accused = True
+            self.log.warning("en not believed", en=name, why=why)
+
     def status(self, en: int, sequence: int, numbers: NDArray[np.float64], at_ms: float) -> None:
         """To an EN that is connected, at once or when an emulated link has brought it there."""
         send = partial(self._send_status, en, sequence, numbers, time.monotonic())
         self.counters.add("updates_total", en=self.config.peers[en].name)
         if self.config.links.emulate:
-            self.host.at(at_ms - self._states[en].transit_ms, DELIVERY, send)
+            self.clock.at(at_ms - self._states[en].transit_ms, DELIVERY, send)
         else:
             send()
 
@@ -290,7 +304,7 @@ class SnServer(NodeServer):
         out = self._states[en].out
         if out is None or out.full():
             return
-        held_us = int((time.monotonic() - made_s) * 1e6 / self.host.scale)
+        held_us = int((time.monotonic() - made_s) * 1e6 / self.clock.scale)
         told = wire.Status(sequence=sequence, held_us=held_us, numbers=numbers.tolist())
         out.put_nowait(wire.FromSn(status=told))
 

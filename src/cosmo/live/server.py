@@ -9,12 +9,13 @@ import grpc
 from cosmo.errors import InputError
 from cosmo.live import wire
 from cosmo.live.config import NodeConfig
+from cosmo.live.connections import Connections
 from cosmo.live.handlers import worker_of
 from cosmo.live.limits import Buckets, fault_of
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Counters
 from cosmo.live.peers import client_of
-from cosmo.live.realtime import RealHost
+from cosmo.live.realtime import RealClock
 from cosmo.live.sites import site_of_node
 from cosmo.node import Method
 
@@ -30,9 +31,9 @@ class NodeServer:
     kind: str  # as people are told
 
     def __init__(
-        self, config: NodeConfig, method: Method, host: RealHost, log: Log, boot: int
+        self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
     ) -> None:
-        self.config, self.host, self.log, self.boot = config, host, log, boot
+        self.config, self.clock, self.log, self.boot = config, clock, log, boot
         self.site = site_of_node(config)
         self.counters = Counters()
         self.draining = False
@@ -40,7 +41,8 @@ class NodeServer:
         self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
         self._loop = asyncio.get_running_loop()
         self._incoming = 0  # calls whose input is on its way
-        self.worker = worker_of(config, host)
+        self.callers = Connections(config.limits.connections)
+        self.worker = worker_of(config, clock)
 
     def _unary(self, call: Call, kind: Any, answer: Any) -> Any:
         """The handler of a unary call, from one kind of message to another.
@@ -67,7 +69,8 @@ class NodeServer:
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, why)
             if given is grpc.aio.EOF:
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the message is not whole")
-            return await call(given, context)
+            with self.callers.busy(context):
+                return await call(given, context)
 
         return grpc.stream_unary_rpc_method_handler(
             take, wire.reader(kind), answer.SerializeToString

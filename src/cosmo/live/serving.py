@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections import Counter
 from typing import Any
 
 import grpc
@@ -11,10 +12,11 @@ from cosmo.errors import InputError
 from cosmo.live import wire
 from cosmo.live.admin import Admin
 from cosmo.live.config import NodeConfig
+from cosmo.live.connections import EVERY_S
 from cosmo.live.logs import Log
 from cosmo.live.orca import SERVICE
 from cosmo.live.peers import SERVER_OPTIONS, server_credentials, sizes
-from cosmo.live.realtime import RealHost
+from cosmo.live.realtime import RealClock
 from cosmo.live.serve_en import EnServer
 from cosmo.live.serve_sn import SnServer
 from cosmo.policy.registry import method
@@ -27,15 +29,16 @@ class Serving:
 
     def __init__(self, config: NodeConfig, log: Log | None = None) -> None:
         self.config, self.log = config, log or Log(config.name, config.log.level)
-        self.host = RealHost(asyncio.get_running_loop(), config.scale)
+        self.clock = RealClock(asyncio.get_running_loop(), config.scale)
         kind = EnServer if config.role == "en" else SnServer
         self.boot = secrets.randbits(63) | 1
         made = method(config.method.use)
-        self.node: Any = kind(config, made, self.host, self.log, self.boot)
+        self.node: Any = kind(config, made, self.clock, self.log, self.boot)
         self._checks = health.aio.HealthServicer()
         self._server = self._made_server()
         self.port = self._bind()
-        self.admin = Admin(self.node, self.host, config)
+        self.admin = Admin(self.node, self.clock, config)
+        self._sharing: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> str:
@@ -70,14 +73,15 @@ class Serving:
 
     def facts(self) -> dict[str, float]:
         """How it went: how late timers were and how long decisions took in ms, what was sent."""
-        core, late = self.node.core, self.host.lateness_ms
+        core, late = self.node.core, self.clock.lateness_ms
         found = {"timer_p99_ms": late.quantile(0.99), "timer_most_ms": late.most}
         if isinstance(self.node, EnServer):
-            chooser = core.chooser
-            found |= {"decision_p99_ms": chooser.decision_ms.quantile(0.99)}
-            found |= {"faults": chooser.faults, "guard_ms": core.guard_ms()}
+            runner = core.runner
+            found |= {"decision_p99_ms": runner.decision_ms.quantile(0.99)}
+            found |= {"faults": runner.faults, "guard_ms": core.guard_ms()}
         else:
             found |= {"updates": core.updates, "updates_suppressed": core.suppressed}
+            found |= {"update_decisions": core.decisions}
         return {name: round(value, 3) for name, value in found.items() if value == value}
 
     async def start(self) -> None:
@@ -85,6 +89,7 @@ class Serving:
         await self.admin.begin()
         await self._server.start()
         self.node.begin()
+        self._sharing = asyncio.get_running_loop().create_task(self._share())
         await self._checks.set("", health_pb2.HealthCheckResponse.SERVING)
 
     async def drain(self) -> None:
@@ -93,17 +98,28 @@ class Serving:
         await self._checks.enter_graceful_shutdown()
         self.node.drain()
         until = loop.time() + self.config.behaviour.drain_s
-        while self.node.under_way and loop.time() < until:
+        while self.node.in_flight and loop.time() < until:
             await asyncio.sleep(_STEP_S)
+
+    async def _share(self) -> None:
+        """Keep connections for those who have none."""
+        while True:
+            await asyncio.sleep(EVERY_S)
+            gone = self.node.callers.thin_out(self.port)
+            for who, count in Counter(gone).items():
+                self.node.counters.add("hung_up_total", count)
+                self.log.warning("too many connections of one address", of=who, hung_up=count)
 
     async def stop(self, grace_s: float | None = 0.2) -> None:
         """Hang up; calls that are still open fail after the grace."""
+        if self._sharing is not None:
+            self._sharing.cancel()
         await self._server.stop(grace_s)
         await self.admin.close()
         if isinstance(self.node, EnServer):
             await self.node.close()
         self.node.worker.close()
-        self.host.close()
+        self.clock.close()
 
 
 def _reflect(server: grpc.aio.Server, config: NodeConfig) -> None:

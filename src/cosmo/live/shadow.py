@@ -1,13 +1,13 @@
 """A second method that is asked too, and never obeyed: what it would have done is counted.
 
-Its books are of what it would have sent, not of what was: the further the two differ, the less its
-answers mean, so agreement is a lower bound. A fault of it is counted, and nothing more.
+Its backlog estimate is of the tasks that it would have sent, not of those that were sent: the more
+the two differ, the less its answers mean, so agreement is a lower bound. Its faults are counted.
 """
 
 import math
 
 from cosmo.errors import InputError
-from cosmo.live.chooser import Chooser
+from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.metrics import Counters
 from cosmo.node import DispatchObservation, Site
 from cosmo.policy.registry import method
@@ -16,14 +16,14 @@ from cosmo.policy.registry import method
 class Shadow:
     """Asks, compares, counts."""
 
-    def __init__(self, chooser: Chooser) -> None:
-        self._chooser = chooser
+    def __init__(self, runner: DispatcherRunner) -> None:
+        self._runner = runner
         self._last_ms = -math.inf
 
     @classmethod
     def of(cls, spec: str, site: Site, index: int) -> "Shadow":
         """By the method's name; InputError if there is none."""
-        return cls(Chooser(method(spec), site, index))
+        return cls(DispatcherRunner(method(spec), site, index))
 
     def ask(self, seen: DispatchObservation, action: int, counters: Counters) -> None:
         """After the decision, so that nobody waits for it."""
@@ -31,8 +31,8 @@ class Shadow:
         begun, self._last_ms = now < self._last_ms, now
         try:
             if begun:  # time began anew: who decides has started over
-                self._chooser.start_over()
-            own = self._chooser.choose(seen)
+                self._runner.start_over()
+            own = self._runner.choose(seen)
         except InputError:
             counters.add("shadow_faults_total")
             return

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.live.config import Node, NodeColumns, NodeConfig
-from cosmo.node import NOBODY, Links, Nodes, Prices, Scales, Site, Tasks
+from cosmo.live.config import NodeConfig
+from cosmo.node import NO_NODE, Links, Nodes, Prices, Scales, Site, Tasks
+from cosmo.scenario.topology import NODE_FIELDS, Node
+from cosmo.seeds import Draws
 
 Ints = NDArray[np.int64]
 
@@ -41,7 +43,7 @@ def site_of_node(config: NodeConfig) -> Site:
         ),
         scales=Scales(**config.scales.model_dump()),
         prices=Prices(**config.prices.model_dump()),
-        streams=((config.method.seed, 0),),
+        draws=(Draws.of(config.method.seed, 0),),
     )
 
 
@@ -57,10 +59,10 @@ def _own(config: NodeConfig) -> tuple[Nodes, Nodes, Ints]:
 def _whole(config: NodeConfig) -> tuple[Nodes, Nodes, Ints]:
     """The same with one."""
     site = config.site
-    reach = np.full((len(site.reach), max(map(len, site.reach))), NOBODY, np.int64)
+    reach = np.full((len(site.reach), max(map(len, site.reach))), NO_NODE, np.int64)
     for row, sns in zip(reach, site.reach, strict=True):
         row[: len(sns)] = sns
-    en, sn = _listed(site.en), _listed(site.sn)
+    en, sn = Nodes.of(site.en.model_dump()), Nodes.of(site.sn.model_dump())
     if config.role == "en":
         _write(en, [config.number], [config.node])
         _write(sn, list(site.reach[config.number]), config.peers)
@@ -82,21 +84,7 @@ def _rates(config: NodeConfig, reach: Ints, name: str) -> NDArray[np.float64]:
 
 
 def _nodes(nodes: Sequence[Node]) -> Nodes:
-    return Nodes(
-        slots=np.array([node.slots for node in nodes], np.int64),
-        cycles_per_ms=np.array([node.cycles_per_ms for node in nodes]),
-        storage_bytes=np.array([node.storage_bytes for node in nodes]),
-        queue_capacity=np.array([node.queue_capacity for node in nodes], np.int64),
-    )
-
-
-def _listed(nodes: NodeColumns) -> Nodes:
-    return Nodes(
-        slots=np.array(nodes.slots, np.int64),
-        cycles_per_ms=np.array(nodes.cycles_per_ms),
-        storage_bytes=np.array(nodes.storage_bytes),
-        queue_capacity=np.array(nodes.queue_capacity, np.int64),
-    )
+    return Nodes.of({name: [getattr(node, name) for node in nodes] for name in NODE_FIELDS})
 
 
 def _write(into: Nodes, places: list[int], nodes: Sequence[Node]) -> None:

@@ -1,12 +1,13 @@
 """A node's slots, storage and first-come-first-served queue (R9 to R12)."""
 
+import math
 from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.live.items import Item
+from cosmo.live.tasks import Item
 from cosmo.node import IDLE, LATENCY, REQUESTS, STATE_FIELDS, STORAGE, WAIT, WORK, Nodes
 
 Floats = NDArray[np.float64]
@@ -66,10 +67,13 @@ class Station:
     def _start(self, item: Item, now: float) -> None:
         slot = self._running.index(None)
         # A slot may have been free for a moment before anybody took note.
-        finish = max(now, item.arrived_ms) + item.cycles / self.cycles_per_ms
+        start = max(now, item.arrived_ms)
+        finish = due = start + item.cycles / self.cycles_per_ms
+        if not math.isnan(item.true_cycles):
+            due = start + item.true_cycles / self.cycles_per_ms
         self._running[slot], self._finish[slot] = item, finish
         self._idle -= 1
-        self._begin(slot, item, finish)
+        self._begin(slot, item, due)
 
     def complete(self, slot: int, now: float) -> None:
         """A slot's task has finished: room is given back, and the queue moves on."""

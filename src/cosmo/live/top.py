@@ -1,23 +1,13 @@
 """What nodes say on their admin ports, as lines for a terminal."""
 
 import math
-import re
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
 
-_LINE = re.compile(r"^cosmo_(\w+)\{([^}]*)\} (\S+)$")
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
 _PATIENCE_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One number of the metrics."""
-
-    name: str
-    labels: dict[str, str]
-    value: float
 
 
 def scraped(address: str) -> list[Sample]:
@@ -30,14 +20,34 @@ def scraped(address: str) -> list[Sample]:
 
 
 def parsed(text: str) -> list[Sample]:
-    """Metrics in the format of Prometheus."""
-    found = []
-    for line in text.splitlines():
-        match = _LINE.match(line)
-        if match:
-            labels = dict(_LABEL.findall(match[2]))
-            found.append(Sample(match[1], labels, float(match[3])))
-    return found
+    """Samples in the text format of Prometheus. Raises ValueError for other text."""
+    return [sample for each in text_string_to_metric_families(text) for sample in each.samples]
+
+
+def quantile_ms(
+    samples: list[Sample], name: str, share: float, before: list[Sample] | None = None
+) -> float:
+    """A quantile of a histogram in seconds, in ms: of what came after `before`, or of everything.
+
+    Linear within a bucket, as Prometheus has it; the lower bound of the last bucket, which has no
+    end; NaN if there is no sample.
+    """
+    counts: dict[float, float] = {}
+    for sign, some in ((1.0, samples), (-1.0, before or [])):
+        for each in some:
+            if each.name == f"{name}_bucket":
+                most_s = float(each.labels["le"])
+                counts[most_s] = counts.get(most_s, 0.0) + sign * each.value
+    bounds = sorted(counts)
+    if not bounds or not counts[bounds[-1]]:
+        return math.nan
+    rank, lower_s, below = share * counts[bounds[-1]], 0.0, 0.0
+    for most_s in bounds:
+        if counts[most_s] >= rank and counts[most_s] > below:
+            part = (rank - below) / (counts[most_s] - below)
+            return 1000.0 * (lower_s if math.isinf(most_s) else lower_s + part * (most_s - lower_s))
+        lower_s, below = most_s, counts[most_s]
+    return math.nan
 
 
 def _total(samples: list[Sample], name: str, **labels: str) -> float:
@@ -55,18 +65,20 @@ def line_of(
     """(node, method, tasks/s, in time, in the node, silent SNs, guard, timers) of one node."""
     if not samples:
         return (address, "absent", *["–"] * 6)
-    tasks = _total(samples, "tasks_total") - _total(before, "tasks_total")
-    done = _total(samples, "tasks_total", fate="DONE") - _total(before, "tasks_total", fate="DONE")
-    methods = [each.labels["method"] for each in samples if each.name == "method_info"]
+    tasks = _total(samples, "cosmo_tasks_total") - _total(before, "cosmo_tasks_total")
+    done = _total(samples, "cosmo_tasks_total", fate="DONE") - _total(
+        before, "cosmo_tasks_total", fate="DONE"
+    )
+    methods = [each.labels["method"] for each in samples if each.name == "cosmo_method_info"]
     return (
         samples[0].labels.get("node", address),
         methods[0] if methods else "–",
         f"{tasks / seconds:.1f}",
         f"{done / tasks:.3f}" if tasks else "–",
-        f"{_total(samples, 'tasks_in_node'):.0f}",
-        f"{_total(samples, 'sn_silent'):.0f}",
-        _ms(_total(samples, "guard_ms")),
-        _ms(_total(samples, "timer_late_ms")),
+        f"{_total(samples, 'cosmo_tasks_in_node'):.0f}",
+        f"{_total(samples, 'cosmo_sn_silent'):.0f}",
+        _ms(1000.0 * _total(samples, "cosmo_guard_seconds")),
+        _ms(quantile_ms(samples, "cosmo_timer_late_seconds", 0.99, before)),
     )
 
 

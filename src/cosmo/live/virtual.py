@@ -2,7 +2,7 @@
 
 Every EN and SN of a scenario is a core of its own, with its own method object, as on machines of
 their own. The clock jumps from event to event in R5's order, and messages take as long as the
-sender's books say (R13), or are lost or late as the scenario says.
+sender expects (R13), or are lost or late as the scenario says.
 """
 
 import heapq
@@ -14,17 +14,18 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.errors import InputError
 from cosmo.live.cell import arrivals_at_ens
-from cosmo.live.chooser import Chooser
+from cosmo.live.clock import DELIVERY, EN_DECISION, GENERATION, SN_DECISION, Emulated
 from cosmo.live.core_en import EnCore, EnRules
 from cosmo.live.core_sn import SnCore, SnRules
-from cosmo.live.host import DELIVERY, EN_DECISION, GENERATION, SN_DECISION, Emulated
-from cosmo.live.items import Fate, Item
+from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.link import Factor, Link
-from cosmo.live.teller import Teller
-from cosmo.node import NOBODY, NOTHING, Method, ResultObservation, Site
+from cosmo.live.tasks import Fate, Item
+from cosmo.live.updater_runner import UpdaterRunner
+from cosmo.node import NO_NODE, NOTHING, Method, ResultObservation, Site
 from cosmo.scenario import Scenario
-from cosmo.workload import Episode
+from cosmo.workload import BackgroundTasks, Episode, Tasks
 from cosmo.world import site_of
 
 Floats = NDArray[np.float64]
@@ -98,6 +99,8 @@ class VirtualWorld:
         number: int = 0,
     ) -> None:
         """`make_method` is called for every node; `seed` and `number` are what R26 draws from."""
+        if len(episode.speeds):
+            raise InputError("speeds: nodes under a virtual clock do not change theirs (R37)")
         self.clock = VirtualClock()
         self._scenario, self._episode = scenario, episode
         self._random = episode.message_seed
@@ -108,7 +111,7 @@ class VirtualWorld:
             np.full(count, np.nan),
             np.zeros(count, np.int8),
         )
-        site = site_of(scenario, [(seed, number)], rate=episode.rate / scenario.en.count)
+        site = site_of(scenario, [(seed, number)])
         worker = Emulated(self.clock)
         self.sns: list[SnCore] = []
         self.ens: list[EnCore] = []
@@ -116,26 +119,26 @@ class VirtualWorld:
         links = site.links
         self.columns = {  # (EN, SN): in which column each has the other
             (int(en), sn): (int(column), place)
-            for sn, (ens, columns) in enumerate(zip(*links.told, strict=True))
+            for sn, (ens, columns) in enumerate(zip(*links.reached_by, strict=True))
             for place, (en, column) in enumerate(zip(ens, columns, strict=True))
-            if en != NOBODY
+            if en != NO_NODE
         }
         seen, status = scenario.observation, scenario.status
         for sn in range(scenario.sn.count):
             method = make_method()
-            told = links.told[0][sn]
-            teller = None if method.carries == NOTHING else Teller(method, site)
-            if teller is not None and teller.rides:
-                teller = _AskedAtResults(method, site, self)
+            told = links.reached_by[0][sn]
+            updater = None if method.carries == NOTHING else UpdaterRunner(method, site)
+            if updater is not None and updater.rides:
+                updater = _AskedAtResults(method, site, self)
             self.sns.append(
                 SnCore(
                     site,
                     sn,
-                    teller,
+                    updater,
                     self.clock,
                     worker,
                     _FromSn(self, sn),
-                    [self._link(1, int(en), sn) for en in told[told != NOBODY]],
+                    [self._link(1, int(en), sn) for en in told[told != NO_NODE]],
                     SnRules(
                         header_bytes=status.header_bytes,
                         bytes_per_number=status.bytes_per_dimension,
@@ -147,7 +150,7 @@ class VirtualWorld:
                 )
             )
         for en in range(scenario.en.count):
-            chooser = Chooser(make_method(), site, en)
+            runner = DispatcherRunner(make_method(), site, en)
             rules = EnRules(
                 ack_bytes=status.ack_bytes,
                 latency_weight=seen.latency_weight,
@@ -155,9 +158,9 @@ class VirtualWorld:
                 nominal_mbps=scenario.access.rate_mbps,
             )
             reached = links.reach[en]
-            own = [self._link(0, en, int(sn)) for sn in reached[reached != NOBODY]]
+            own = [self._link(0, en, int(sn)) for sn in reached[reached != NO_NODE]]
             self.ens.append(
-                EnCore(site, en, chooser, self.clock, worker, _FromEn(self, en), own, rules)
+                EnCore(site, en, runner, self.clock, worker, _FromEn(self, en), own, rules)
             )
 
     def _link(self, direction: int, en: int, sn: int) -> Link:
@@ -188,34 +191,46 @@ class VirtualWorld:
     def tell_ens(self) -> None:
         """Have all ENs hear what is known of their tasks."""
         for node in self.ens:
-            node.chooser.pass_on()
+            node.runner.deliver_feedback()
 
     def _feed_tasks(self) -> None:
         tasks = self._episode.tasks
         reached = arrivals_at_ens(self._scenario, tasks)
         known = np.flatnonzero(~np.isnan(reached.time_ms))
         for task in known[np.lexsort((known, reached.requested_ms[known]))].tolist():
+            cycles, true_cycles = self._cycles(tasks, task)
             item = Item(
                 number=task,
                 generated_ms=float(tasks.time_ms[task]),
                 deadline_ms=float(tasks.deadline_ms[task]),
                 input_bytes=float(tasks.input_bytes[task]),
-                cycles=float(tasks.cycles[task]),
+                cycles=cycles,
+                true_cycles=true_cycles,
                 ue=int(tasks.ue[task]),
                 residual_ms=float(reached.residual_ms[task]),
             )
             node = self.ens[int(tasks.en[task])]
             self.clock.at(float(reached.time_ms[task]), EN_DECISION, partial(node.arrive, item))
 
+    def _cycles(self, tasks: Tasks | BackgroundTasks, row: int) -> tuple[float, float]:
+        """The cycles that nodes see of a task, and the true ones (R35); NaN if they see these."""
+        declared = self._scenario.workload.demand.declared
+        if declared and tasks.as_declared:
+            return float(tasks.cycles[row]), math.nan
+        seen = float(tasks.cycles[row]) if declared else self.site.tasks.mean_cycles
+        return seen, float(tasks.work_cycles[row])
+
     def _feed_background(self) -> None:
         other = self._episode.background
         for row in range(len(other)):
+            cycles, true_cycles = self._cycles(other, row)
             item = Item(
                 number=-1 - row,
                 generated_ms=float(other.time_ms[row]),
                 deadline_ms=math.inf,
                 input_bytes=float(other.input_bytes[row]),
-                cycles=float(other.cycles[row]),
+                cycles=cycles,
+                true_cycles=true_cycles,
             )
             node = self.sns[int(other.sn[row])]
             self.clock.at(float(other.time_ms[row]), GENERATION, partial(node.arrive, item, None))
@@ -250,7 +265,7 @@ def _factor(steps: Floats, period_ms: float, time_ms: float) -> float:
     return float(steps[min(int(time_ms / period_ms), len(steps) - 1)])
 
 
-class _AskedAtResults(Teller):
+class _AskedAtResults(UpdaterRunner):
     """An updater that is asked at results: one more turn of a laboratory, where ENs are told."""
 
     def __init__(self, method: Method, site: Site, world: "VirtualWorld") -> None:
@@ -275,6 +290,7 @@ class _FromEn:
             deadline_ms=item.deadline_ms,
             input_bytes=item.input_bytes,
             cycles=item.cycles,
+            true_cycles=item.true_cycles,
             context=item,
         )
         node, place = self._there(sn)
@@ -308,7 +324,7 @@ class _FromSn:
 
     def _there(self, place: int) -> tuple[EnCore, int]:
         """The EN in a column, and in which column it has this SN."""
-        en = int(self._world.site.links.told[0][self._sn, place])
+        en = int(self._world.site.links.reached_by[0][self._sn, place])
         return self._world.ens[en], self._world.columns[en, self._sn][0]
 
     def answer(

@@ -1,6 +1,7 @@
 """The metrics of one episode (R17), as the paper defines them and a few more."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,32 +9,74 @@ from cosmo.measure.outcomes import delays_ms
 from cosmo.measure.utility import task_utility, update_cost
 from cosmo.scenario import Scenario
 from cosmo.world import Outcome
-from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
+from cosmo.world.records import FN, FP, TN, TP, UNDECIDED, UNJUDGED
 
+
+class Metric(NamedTuple):
+    """What a metric is called and how its values are shown: in tables, figures and on the page."""
+
+    title: str
+    meaning: str  # in a few words
+    unit: str = ""
+    digits: int = 3  # after the point
+    better: int = 0  # 1 if more is better, -1 if less is, 0 if neither can be said
+    is_share: bool = False  # from 0 to 1
+
+    @property
+    def label(self) -> str:
+        """The title with the unit, as `update cost (units/s)`."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+def _share(title: str, meaning: str, better: int) -> Metric:
+    return Metric(title, meaning, better=better, is_share=True)
+
+
+# A metric is defined here and computed in `episode_metrics`; everything else takes it from here.
 METRICS = {
-    "success_rate": "on time, of all measured tasks",
-    "decision_accuracy": "decided rightly, with the quota",
-    "update_cost_rate": "status cost units per second",
-    "fp_rate": "accepted, but failed",
-    "fn_rate": "rejected without need, beyond the quota",
-    "reject_rate": "rejected",
-    "accepted_success_rate": "on time, of the accepted",
-    "route_accuracy": "took a feasible route if there was one",
-    "episode_update_cost": "status cost units in the episode",
-    "status_bytes_rate": "bytes of status per second",
-    "update_decisions": "decisions whether to send, in the episode",
-    "utility_per_task": "mean utility, updates not deducted",
-    "net_utility_per_task": "mean utility less the cost of updates: the paper's objective",
-    "decision_regret": "a fresh status would have changed",
-    "decision_age_ms": "age of the status at decisions",
-    "status_error": "how wrong it was at decisions",
-    "aoi_ms_mean": "age of the status at the EN, over time",
-    "aoi_ms_peak": "the same, just before it falls",
-    "delay_ms_mean": "delay of the tasks that were run",
-    "delay_ms_p50": "its median",
-    "delay_ms_p95": "its 95th percentile",
-    "delay_ms_p99": "its 99th percentile",
+    "success_rate": _share("success rate", "on time, of all measured tasks", 1),
+    "decision_accuracy": _share("decision accuracy", "decided rightly, with the quota", 1),
+    "update_cost_rate": Metric("update cost", "status cost units per second", "units/s", 1, -1),
+    "fp_rate": _share("FP rate", "accepted, but failed", -1),
+    "fn_rate": _share("FN rate", "rejected without need, beyond the quota", -1),
+    "reject_rate": _share("reject rate", "rejected", 0),
+    "accepted_success_rate": _share("accepted success rate", "on time, of the accepted", 1),
+    "route_accuracy": _share("route accuracy", "took a feasible route if there was one", 1),
+    "episode_update_cost": Metric(
+        "episode update cost", "status cost units in the episode", "units", 0, -1
+    ),
+    "status_bytes_rate": Metric("status bytes", "bytes of status per second", "bytes/s", 0, -1),
+    "update_decisions": Metric(
+        "update decisions", "decisions whether to send, in the episode", digits=0
+    ),
+    "utility_per_task": Metric(
+        "utility per task", "mean utility, updates not deducted", digits=1, better=1
+    ),
+    "net_utility_per_task": Metric(
+        "net utility per task", "mean utility less the cost of updates: the paper's objective",
+        digits=1, better=1,
+    ),
+    "decision_regret": _share("decision regret", "a fresh status would have changed", -1),
+    "decision_age_ms": Metric("decision age", "age of the status at decisions", "ms", 1, -1),
+    "status_error": Metric("status error", "how wrong it was at decisions", better=-1),
+    "aoi_ms_mean": Metric("mean AoI", "age of the status at the EN, over time", "ms", 1, -1),
+    "aoi_ms_peak": Metric("peak AoI", "the same, just before it falls", "ms", 1, -1),
+    "delay_ms_mean": Metric("mean delay", "delay of the tasks that were run", "ms", 1, -1),
+    "delay_ms_p50": Metric("median delay", "its median", "ms", 1, -1),
+    "delay_ms_p95": Metric("95th percentile of the delay", "its 95th percentile", "ms", 1, -1),
+    "delay_ms_p99": Metric("99th percentile of the delay", "its 99th percentile", "ms", 1, -1),
+}  # fmt: skip
+# Of an engine in real time also how well the machine kept up with it, in ms of the nodes' time
+# (decisions: real ms); of the worst process of an episode.
+MACHINE = {
+    "timer_late_ms_p99": Metric("timer lateness", "of timers, 99th percentile", "ms", 2, -1),
+    "timer_late_ms_max": Metric("longest timer lateness", "the same, at most", "ms", 2, -1),
+    "decision_ms_p99": Metric("decision time", "of decisions, 99th percentile", "ms", 2, -1),
+    "fallbacks": Metric("fallbacks", "times that a method made way for another", "", 0, -1),
 }
+_JUDGED = (  # what takes knowledge of which routes were feasible (R15)
+    "decision_accuracy", "fn_rate", "route_accuracy", "utility_per_task", "net_utility_per_task",
+)  # fmt: skip
 
 
 def rejection_quota(scenario: Scenario, cycles: float, decided: int, window_ms: float) -> int:
@@ -45,17 +88,22 @@ def rejection_quota(scenario: Scenario, cycles: float, decided: int, window_ms: 
 
 
 def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> dict[str, float]:
-    """All of `METRICS` for one finished episode; NaN where nothing is there to be measured."""
+    """All of `METRICS` for one finished episode; NaN where nothing is there to be measured.
+
+    Of an engine in real time also `MACHINE`.
+    """
     tasks = outcome.tasks
     warmup = scenario.episode.warmup_ms
     measured = tasks.time_ms >= warmup
     labels = outcome.outcome[measured]
-    tp, fp, tn, fn = (int(np.count_nonzero(labels == label)) for label in (TP, FP, TN, FN))
-    decided = tp + fp + tn + fn
+    tp, fp, tn, fn, unjudged = (
+        int(np.count_nonzero(labels == label)) for label in (TP, FP, TN, FN, UNJUDGED)
+    )
+    decided = tp + fp + tn + fn + unjudged
     if decided + np.count_nonzero(labels == UNDECIDED) != len(labels):
         raise ValueError("the episode is not over: some tasks have no outcome yet")
 
-    demand = float(tasks.cycles[measured & (outcome.outcome != UNDECIDED)].sum())
+    demand = float(tasks.work_cycles[measured & (outcome.outcome != UNDECIDED)].sum())
     window_ms = outcome.episode.window_ms - warmup
     quota = rejection_quota(scenario, demand, decided, window_ms)
     justified = min(fn, quota)
@@ -68,13 +116,13 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
     delay = delays_ms(outcome)[accepted & ~outcome.refused]
     p50, p95, p99 = np.percentile(delay, (50, 95, 99)) if len(delay) else (math.nan,) * 3
     utilities = task_utility(scenario, outcome)
-    return {
+    found = {
         "success_rate": _ratio(tp, len(labels)),
         "decision_accuracy": _ratio(tp + tn + justified, decided),
         "update_cost_rate": _ratio(cost, seconds),
         "fp_rate": _ratio(fp, decided),
         "fn_rate": _ratio(fn - justified, decided),
-        "reject_rate": _ratio(tn + fn, decided),
+        "reject_rate": _ratio(tn + fn + unjudged, decided),
         "accepted_success_rate": _ratio(tp, tp + fp),
         "route_accuracy": float(took_feasible.mean()) if len(took_feasible) else math.nan,
         "episode_update_cost": cost,
@@ -95,6 +143,8 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
         "delay_ms_p95": float(p95),
         "delay_ms_p99": float(p99),
     }
+    unknown = {} if outcome.judged else dict.fromkeys(_JUDGED, math.nan)
+    return found | unknown | dict(outcome.machine)
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -5,9 +5,17 @@ import polars
 
 from cosmo.scenario import Scenario
 from cosmo.world import Outcome
-from cosmo.world.records import FN, FP, NO_ACTION, PENDING, TN, TP, UNDECIDED
+from cosmo.world.records import FN, FP, NO_ACTION, PENDING, TN, TP, UNDECIDED, UNJUDGED
 
-OUTCOME_NAMES = {PENDING: "pending", TP: "TP", FP: "FP", TN: "TN", FN: "FN", UNDECIDED: "none"}
+OUTCOME_NAMES = {
+    PENDING: "pending",
+    TP: "TP",
+    FP: "FP",
+    TN: "TN",
+    FN: "FN",
+    UNDECIDED: "none",
+    UNJUDGED: "rejected",
+}
 
 
 def action_names(sns: int) -> dict[int, str]:

@@ -25,7 +25,7 @@ def lost_tasks(scenario: Scenario, outcomes: Sequence[Outcome]) -> tuple[int, in
     return away, waited
 
 
-def lost_tasks_told(scenario: Scenario, outcomes: Sequence[Outcome]) -> list[str]:
+def lost_task_notices(scenario: Scenario, outcomes: Sequence[Outcome]) -> list[str]:
     """The same in words, a line for each cause with what helps; nothing if no task was lost."""
     away, waited = lost_tasks(scenario, outcomes)
     total = sum(len(outcome.tasks) for outcome in outcomes)

@@ -11,9 +11,21 @@ from cosmo.scenario import Scenario
 from cosmo.world import Outcome, Truth, Watcher
 from cosmo.world.watch import AskTruth
 
-# Asking takes as long as deciding. In worlds with more decisions than these every n-th is asked
-# about, so that some 20 000 are: they tell a share to within 0.004 (its standard error).
-_ASKED = 20_000
+
+def with_regret(
+    outcomes: list[Outcome], regretted: NDArray[np.int64], decisions: NDArray[np.int64]
+) -> list[Outcome]:
+    """The outcomes with the share of regretted decisions in their status record, [world] each; NaN
+    where none was measured.
+    """
+    with np.errstate(invalid="ignore"):
+        share = regretted / np.asarray(decisions, np.float64)
+    return [
+        outcome
+        if outcome.status is None or np.isnan(value)
+        else replace(outcome, status=replace(outcome.status, decision_regret=float(value)))
+        for outcome, value in zip(outcomes, share, strict=True)
+    ]
 
 
 class Regret(Watcher):
@@ -25,16 +37,12 @@ class Regret(Watcher):
 
     def __init__(self, scenario: Scenario, method: Method) -> None:
         self._method, self._warmup_ms = method, scenario.episode.warmup_ms
-        counted_s = (scenario.episode.window_ms - scenario.episode.warmup_ms) / 1000.0
-        decisions = scenario.workload.rate * scenario.en.count * counted_s
-        self._every = max(1, round(decisions / _ASKED))
 
     def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
         """Note whom to ask."""
         self._dispatcher, self._updater = dispatcher, updater
         self._can_tell = type(dispatcher).would_decide is not Dispatcher.would_decide
-        self._decisions, self._regretted = np.zeros(site.worlds), np.zeros(site.worlds)
-        self._seen = np.zeros(site.worlds, np.int64)
+        self._decisions, self._regretted = np.zeros((2, site.worlds), np.int64)
         self._fresh: NDArray[np.int64] | None = None
 
     def asked(self, tasks: DispatchObservation, truth: AskTruth) -> None:
@@ -42,9 +50,7 @@ class Regret(Watcher):
         self._fresh = None
         if self._updater is None or not self._can_tell:
             return
-        counted = tasks.generated_ms >= self._warmup_ms
-        self._due = counted & (self._seen[tasks.world] % self._every == 0)
-        self._seen[tasks.world] += counted
+        self._due = tasks.generated_ms >= self._warmup_ms
         if not self._due.any():
             return
         answer = ask(self._method, self._dispatcher.would_decide, self._refreshed(tasks, truth()))
@@ -79,11 +85,4 @@ class Regret(Watcher):
 
     def ended(self, outcomes: list[Outcome]) -> list[Outcome]:
         """The outcomes with the regret in their status record; NaN where none was measured."""
-        with np.errstate(invalid="ignore"):
-            share = self._regretted / self._decisions
-        return [
-            outcome
-            if outcome.status is None
-            else replace(outcome, status=replace(outcome.status, decision_regret=float(value)))
-            for outcome, value in zip(outcomes, share, strict=True)
-        ]
+        return with_regret(outcomes, self._regretted, self._decisions)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import nctdtr, ndtr, stdtr, stdtrit
+from scipy.special import stdtrit
 
 _T_OF_TWO = float(stdtrit(1, 0.975))  # 12.7: of two values the half-width is so many half-ranges
 
@@ -43,7 +43,7 @@ def summary(
     }
 
 
-def told(mean: float | None, ci95: float | None, count: int, digits: int) -> str:
+def interval_text(mean: float | None, ci95: float | None, count: int, digits: int) -> str:
     """A mean for people, with what `count` replications say about it.
 
     `0.712 ± 0.021` with the 95 % half-width of three and more; `0.712 … 0.745`, their range, of
@@ -58,56 +58,3 @@ def told(mean: float | None, ci95: float | None, count: int, digits: int) -> str
         half = ci95 / _T_OF_TWO
         return f"{mean - half:.{digits}f} … {mean + half:.{digits}f}"
     return f"{mean:.{digits}f} ± {ci95:.{digits}f}"
-
-
-class Sample(NamedTuple):
-    """What a table says of one method: mean and standard deviation over so many runs."""
-
-    mean: float
-    std: float
-    runs: int
-
-
-class Comparison(NamedTuple):
-    """Welch's test of two samples: t, its degrees of freedom, and the two-sided p."""
-
-    t: float
-    freedom: float
-    p: float
-
-
-def welch(one: Sample, other: Sample) -> Comparison:
-    """Whether two means differ, without assuming equal variances.
-
-    NaN where neither sample varies; each needs at least two runs.
-    """
-    error, freedom = _welch_error(one, other)
-    if not error > 0.0:
-        return Comparison(math.nan, math.nan, math.nan)
-    t = (one.mean - other.mean) / error
-    return Comparison(t, freedom, 2.0 * float(stdtr(freedom, -abs(t))))
-
-
-def welch_power(difference: float, one: Sample, other: Sample) -> float:
-    """The chance that Welch's test at 5 % finds a difference of means of this size.
-
-    Samples of the same runs and standard deviations as `one` and `other`; their means do not
-    matter. By the non-central t distribution; NaN where neither sample varies.
-    """
-    error, freedom = _welch_error(one, other)
-    if not error > 0.0:
-        return math.nan
-    limit, shift = float(stdtrit(freedom, 0.975)), abs(difference) / error
-    missed = float(nctdtr(freedom, shift, limit) - nctdtr(freedom, shift, -limit))
-    # Far out SciPy has no number; there the normal distribution is as good.
-    return 1.0 - (float(ndtr(limit - shift)) if math.isnan(missed) else missed)
-
-
-def _welch_error(one: Sample, other: Sample) -> tuple[float, float]:
-    """Standard error of the difference, and Welch–Satterthwaite's degrees of freedom."""
-    shares = [each.std**2 / each.runs for each in (one, other)]
-    whole = sum(shares)
-    if not whole > 0.0:
-        return 0.0, math.nan
-    parts = (share**2 / (each.runs - 1) for share, each in zip(shares, (one, other), strict=True))
-    return math.sqrt(whole), whole**2 / sum(parts)

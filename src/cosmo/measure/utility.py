@@ -1,4 +1,4 @@
-"""The utility of a task once its outcome is final (R16), and what updates cost."""
+"""The utility of a task whose outcome is final (R16), what updates cost, the best decision."""
 
 from typing import NamedTuple
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from cosmo.measure.outcomes import delays_ms
 from cosmo.scenario import Scenario
-from cosmo.world import Outcome
-from cosmo.world.records import FN, FP, TN, TP, UNDECIDED
+from cosmo.world import Outcome, Truth
+from cosmo.world.records import FN, FP, TN, TP, UNJUDGED
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,8 @@ class Weights(NamedTuple):
 def weights_of(scenario: Scenario) -> Weights:
     """R16's numbers of a scenario."""
     given = scenario.utility
-    gained = np.zeros(UNDECIDED + 1)
+    gained = np.zeros(UNJUDGED + 1)
+    gained[UNJUDGED] = np.nan
     gained[[TP, FP, TN, FN]] = (
         given.true_positive * given.value,
         -given.false_positive * given.value,
@@ -68,3 +69,13 @@ def task_utility(scenario: Scenario, outcome: Outcome) -> Floats:
 def update_cost(scenario: Scenario, outcome: Outcome, dimensions: int) -> float:
     """Cost units of all status messages of the episode: c_s a dimension and message."""
     return outcome.updates * dimensions * scenario.utility.update_cost_per_dimension
+
+
+def best_action(truth: Truth) -> NDArray[np.int64]:
+    """The feasible route with the smallest delay (the first of equals), or rejection: [task].
+
+    A label for training alone, from the true state (R15, R23).
+    """
+    delay = np.where(truth.feasible, truth.delay_ms, np.inf)
+    routes = truth.feasible.shape[1]
+    return np.asarray(np.where(truth.feasible.any(axis=1), delay.argmin(axis=1), routes))

@@ -51,8 +51,11 @@ def service_windows(scenario: Scenario, episode: Episode, chosen: Bools) -> Wind
             back = down.latest_ms(start, end, np.full(len(own), site.links.result_bytes))
             number = len(site.en) + sn
             nodes.append((number, site.sn.slots[sn], site.sn.cycles_per_ms[sn], there, back))
-        for node, slots, speed, first, last in nodes:
-            first, last, service = first - _HAIR_MS, last + _HAIR_MS, tasks.cycles[own] / speed
+        for node, slots, nominal, first, last in nodes:
+            # A bound may be too high: it takes a node to be as fast as it ever is (R37).
+            own_factors = episode.speeds.factor[episode.speeds.node == node]
+            speed = nominal * max(1.0, own_factors.max(initial=0.0))
+            first, last, service = first - _HAIR_MS, last + _HAIR_MS, tasks.work_cycles[own] / speed
             fits = last - first >= service
             same = np.ones(int(fits.sum()), np.int64)
             found.append(

@@ -1,14 +1,14 @@
 """What a node knows and does: the room that everything else stands on, with NumPy alone.
 
 `site` is what a node is told at the start, `observation` and `feedback` what it sees, `calls` what
-it is asked, `messages` what it sends and gets. Nothing here knows of a simulator: the same objects
+it is asked. Nothing here knows of a simulator: the same objects
 serve the embedded world, ns-3 and real nodes. The truth about other nodes is not in this room.
 """
 
 from cosmo.node.calls import NOTHING, RAW, Dispatcher, Method, Updater
 from cosmo.node.feedback import DONE, GIVEN_UP, REFUSED, Feedback
 from cosmo.node.observation import (
-    NOBODY,
+    NO_NODE,
     DispatchObservation,
     ResultObservation,
     SnStates,
@@ -22,8 +22,8 @@ __all__ = [
     "GIVEN_UP",
     "IDLE",
     "LATENCY",
-    "NOBODY",
     "NOTHING",
+    "NO_NODE",
     "RAW",
     "REFUSED",
     "REQUESTS",

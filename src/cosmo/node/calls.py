@@ -86,6 +86,11 @@ class Updater:
         """
         return states.state[:, :RAW_FIELDS]
 
+    @property
+    def sends_raw(self) -> bool:
+        """Whether a status is the raw state, and not numbers of another kind."""
+        return type(self).encode is Updater.encode
+
 
 class Method:
     """Base of all methods. Parameters of the constructor can be set on the command line.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from cosmo import interrupts
 from cosmo.errors import InputError
 from cosmo.node.calls import Dispatcher, Method, Updater
-from cosmo.node.observation import NOBODY, DispatchObservation, UpdateObservation
+from cosmo.node.observation import NO_NODE, DispatchObservation, UpdateObservation
 from cosmo.node.site import Site
 
 Given = TypeVar("Given")
@@ -82,7 +82,7 @@ def checked_actions(
         )
     if actions.dtype.kind not in "iu":
         raise InputError(f"method {name}: actions are {actions.dtype}, must be whole numbers")
-    if rows == 1 and 0 <= actions[0] <= sns + 1 and tasks.sn[0, sns - 1] != NOBODY:
+    if rows == 1 and 0 <= actions[0] <= sns + 1 and tasks.sn[0, sns - 1] != NO_NODE:
         return actions.astype(np.int64, copy=False)  # a node asks task by task: soon answered
     if rows and not 0 <= actions.min() <= actions.max() <= sns + 1:
         wrong = actions[(actions < 0) | (actions > sns + 1)][0]

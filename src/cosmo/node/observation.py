@@ -12,7 +12,7 @@ numbers. Rows of a batch have as many columns as the node that has most of them;
 is marked by a number of -1, and says nothing: no status, no age, a link that is never free.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-NOBODY = -1  # in place of a node's number: there is none
+NO_NODE = -1  # in place of a node's number: there is none
+_NOMINAL = np.empty(0)
+
+
+def _nominal() -> Floats:
+    """Speeds that nobody gave: those of nodes that never change theirs."""
+    return _NOMINAL
 
 
 @dataclass(slots=True)
@@ -48,6 +54,13 @@ class DispatchObservation:
     status_ms: Floats  # [row, k] when the SN made them; NaN while there is none
     up_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
     up_backlog_ms: Floats  # [row, k] until the link has sent what it holds; infinite of no link
+    en_speed: Floats = field(
+        default_factory=_nominal
+    )  # [row] factor of the EN's nominal speed at present (R37)
+
+    def __post_init__(self) -> None:
+        if self.en_speed is _NOMINAL:
+            self.en_speed = np.ones(len(self.world))
 
     def __len__(self) -> int:
         return len(self.world)
@@ -65,7 +78,7 @@ class DispatchObservation:
     @property
     def reached(self) -> Bools:
         """[row, k] whether the EN reaches so many SNs: action k is allowed there alone."""
-        return np.asarray(self.sn != NOBODY)
+        return np.asarray(self.sn != NO_NODE)
 
     @property
     def heard(self) -> Bools:
@@ -118,6 +131,13 @@ class UpdateObservation:
     recent_success: Floats  # the share of them that will have been in time
     recent_failure: Floats  # the share that will not, or was refused
     down_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
+    sn_speed: Floats = field(
+        default_factory=_nominal
+    )  # [row] factor of the SN's nominal speed at present (R37)
+
+    def __post_init__(self) -> None:
+        if self.sn_speed is _NOMINAL:
+            self.sn_speed = np.ones(len(self.world))
 
     def __len__(self) -> int:
         return len(self.world)
@@ -130,7 +150,7 @@ class UpdateObservation:
     @property
     def reached(self) -> Bools:
         """[row, k] whether there is such an EN; every row has one at least."""
-        return np.asarray(self.en != NOBODY)
+        return np.asarray(self.en != NO_NODE)
 
     @property
     def heard(self) -> Bools:
@@ -161,6 +181,13 @@ class ResultObservation:
     sn_state: Floats  # [row, field]; the task has left it, the next one has begun
     acknowledged: Floats  # [row, d] the last status that this EN has acknowledged, or zeros
     acknowledged_ms: Floats  # [row] when that was made; NaN while none is acknowledged
+    sn_speed: Floats = field(
+        default_factory=_nominal
+    )  # [row] factor of the SN's nominal speed at present (R37)
+
+    def __post_init__(self) -> None:
+        if self.sn_speed is _NOMINAL:
+            self.sn_speed = np.ones(len(self.world))
 
     def __len__(self) -> int:
         return len(self.world)

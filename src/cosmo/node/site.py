@@ -5,15 +5,17 @@ are all nodes of a scenario, in every world of a batch; on a real node they are 
 the peers that it has been introduced to.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node.observation import NOBODY, DispatchObservation, UpdateObservation
+from cosmo.node.observation import NO_NODE, DispatchObservation, UpdateObservation
 from cosmo.node.units import BYTES_PER_MS, transfer_ms
-from cosmo.seeds import Purpose, stream
+from cosmo.seeds import Draws, Purpose
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,12 +24,31 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes of one kind, [node] each."""
+    """Nodes of one kind, [node] each. Scenarios and daemons' files describe nodes by these names
+    (`cosmo.scenario.topology`).
+    """
 
     slots: Ints
     cycles_per_ms: Floats  # of one slot
     storage_bytes: Floats
     queue_capacity: Ints  # waiting and running tasks
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[float]]) -> "Nodes":
+        """From a number a node for each field; what else there is in `columns` is left alone."""
+        made: dict[str, Any] = {
+            each.name: np.array(columns[each.name], np.int64 if each.type is Ints else np.float64)
+            for each in fields(cls)
+        }
+        return cls(**made)
+
+    def row(self, number: int) -> dict[str, float]:
+        """One node's fields, as plain numbers."""
+        return {field.name: getattr(self, field.name)[number].item() for field in fields(self)}
+
+    def columns(self) -> dict[str, list[float]]:
+        """Each field as a list with a number a node: the inverse of `of`."""
+        return {field.name: getattr(self, field.name).tolist() for field in fields(self)}
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -79,7 +100,7 @@ class Links:
     @cached_property
     def exist(self) -> Bools:
         """[EN, k] whether there is such a link."""
-        return np.asarray(self.reach != NOBODY)
+        return np.asarray(self.reach != NO_NODE)
 
     @property
     def all_alike(self) -> bool:
@@ -87,7 +108,7 @@ class Links:
         return bool(self.exist.all())
 
     @cached_property
-    def told(self) -> tuple[Ints, Ints]:
+    def reached_by(self) -> tuple[Ints, Ints]:
         """Of each SN, the ENs that reach it, in order: ([SN, k] their numbers, -1 where there are
         fewer, [SN, k] in which column of `reach` they have the SN).
         """
@@ -96,7 +117,7 @@ class Links:
         order = np.argsort(sn, kind="stable")
         counts = np.bincount(sn)
         place = np.arange(len(sn)) - np.repeat(np.cumsum(counts) - counts, counts)
-        table = np.full((2, len(counts), int(counts.max())), NOBODY, np.int64)
+        table = np.full((2, len(counts), int(counts.max())), NO_NODE, np.int64)
         table[0, sn[order], place], table[1, sn[order], place] = en[order], column[order]
         return table[0], table[1]
 
@@ -143,7 +164,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Site:
-    """All of it. `streams` has (run, episode) of each world, from which its draws derive (R26)."""
+    """All of it. `draws` has the random numbers of each world (R26); of no world the seed (R41)."""
 
     en: Nodes
     sn: Nodes
@@ -152,21 +173,25 @@ class Site:
     tasks: Tasks
     scales: Scales
     prices: Prices
-    streams: tuple[tuple[int, int], ...] = ((0, 0),)
+    draws: tuple[Draws, ...] = (Draws.of(0, 0),)
 
     @property
     def worlds(self) -> int:
         """How many there are in the batch; 1 on a real node."""
-        return len(self.streams)
+        return len(self.draws)
 
     @property
-    def runs(self) -> tuple[int, ...]:
-        """The run (its seed) of each world: trained controllers act where they were evaluated."""
-        return tuple(run for run, _ in self.streams)
+    def runs(self) -> tuple[str, ...]:
+        """The run of each world, by a digest of its seed (`run_digest`): trained controllers act
+        where they were evaluated.
+        """
+        return tuple(each.run for each in self.draws)
 
     def random(self, purpose: Purpose) -> list[np.random.Generator]:
-        """A stream of random numbers for each world, its own."""
-        return [stream(run, purpose, episode) for run, episode in self.streams]
+        """A generator of random numbers for each world, its own; `purpose` is DISPATCHER or
+        UPDATER (InputError for any other: those streams make the world).
+        """
+        return [each.generator(purpose) for each in self.draws]
 
     def state_scale(self, nodes: Nodes) -> Floats:
         """[node, (N, W, B, M)] slots, ms, cycles, bytes (R18)."""
@@ -189,7 +214,7 @@ class Site:
         return np.minimum(nodes.queue_capacity.astype(np.float64), fit)
 
     def most_tasks(self, nodes: Nodes) -> Ints:
-        """[node] tasks of the smallest size that fit in, at least 1: room for anyone's books."""
+        """[node] the most tasks of the smallest size that fit in, at least 1."""
         fit = nodes.storage_bytes / self.reservation(np.array(self.tasks.input_bytes[0]))
         most = np.minimum(nodes.queue_capacity, np.floor(fit)).astype(np.int64)
         return np.maximum(most, 1)
@@ -202,9 +227,15 @@ class Site:
             tasks.input_bytes[:, None], tasks.up_link_mbps[:, :, 0], tasks.en
         )
 
+    def raw_states(self, tasks: DispatchObservation) -> Floats:
+        """[row, k, (N, W, B, M)] of SNs by their last raw status, idle while there is none (R14);
+        of any SN where there is none.
+        """
+        return np.where(tasks.heard[:, :, None], tasks.status, self.sn.idle_state[tasks.sn])
+
     def down_mbps(self, nodes: UpdateObservation) -> Floats:
         """[row, k] nominal rate from the SN to its k-th EN; of any link where there is none."""
-        ens, columns = self.links.told
+        ens, columns = self.links.reached_by
         found: Floats = self.links.down_mbps[ens[nodes.sn], columns[nodes.sn]]
         return found
 

@@ -2,9 +2,10 @@
 
 import socket
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosmo.world.records import (
     EN_ROWS,
@@ -32,18 +33,8 @@ _HEAD = struct.Struct("<iIIq")  # what the world waits for; tasks settled, told 
 
 # What a turn holds of each kind of decision.
 _PARTS = {
-    EN_TURN: (
-        "dispatch",
-        "reached",
-        "status",
-        "status_source",
-        "up_link",
-        "up_backlog",
-        "estimate",
-        "feasible",
-        "true_state",
-    ),
-    SN_TURN: ("update", "told", "acknowledged", "acknowledged_source", "down_link"),
+    EN_TURN: ("dispatch", "sn", "status", "status_ms", "up_link_mbps", "up_backlog_ms"),
+    SN_TURN: ("update", "en", "acknowledged", "acknowledged_ms", "down_link_mbps"),
     RIDE_TURN: ("result", "result_acknowledged"),
     OVER: (),
 }
@@ -74,18 +65,25 @@ def _exactly(link: socket.socket, size: int) -> bytes:
     return got
 
 
+def _parts(turn: Turn, waits: int) -> list[NDArray[Any]]:
+    """The arrays of a kind of decision; beside what an EN sees, what is true."""
+    parts = [getattr(turn.seen, name) for name in _PARTS[waits]]
+    return [*parts, *turn.truth] if waits == EN_TURN else parts
+
+
 def answer_bytes(turn: Turn, row: int) -> bytes:
     """What was decided in a row of the batch's turn; what was not asked does not matter."""
-    plain = _ANSWER.pack(int(turn.action[row]), float(turn.interval[row]), bool(turn.ride[row]))
-    rows = (turn.send[row], turn.numbers[row], turn.ride_numbers[row])
-    return plain + b"".join(each.tobytes() for each in rows)
+    action, send, interval_ms, numbers, ride, ride_numbers = (part[row] for part in turn.answers)
+    plain = _ANSWER.pack(int(action), float(interval_ms), bool(ride))
+    return plain + b"".join(each.tobytes() for each in (send, numbers, ride_numbers))
 
 
 def answer_into(turn: Turn, payload: bytes) -> None:
     """The same, in the turn of the world's own process."""
-    turn.action[0], turn.interval[0], turn.ride[0] = _ANSWER.unpack_from(payload)
+    answers = turn.answers
+    answers.action[0], answers.interval_ms[0], answers.ride[0] = _ANSWER.unpack_from(payload)
     start = _ANSWER.size
-    for row in (turn.send[0], turn.numbers[0], turn.ride_numbers[0]):
+    for row in (answers.send[0], answers.numbers[0], answers.ride_numbers[0]):
         row[:] = np.frombuffer(payload, row.dtype, row.size, start)
         start += row.nbytes
 
@@ -95,8 +93,8 @@ def turn_bytes(turn: Turn, generated: int) -> bytes:
     counts = turn.counts
     waits = next((kind for kind, rows in ROWS.items() if counts[rows]), OVER)
     settled = turn.settled[: counts[SETTLED_ROWS]]
-    feedback = turn.feedback[: counts[FEEDBACK_ROWS]]
-    rows = [getattr(turn, name)[:1].tobytes() for name in _PARTS[waits]]
+    feedback = turn.seen.feedback[: counts[FEEDBACK_ROWS]]
+    rows = [part[:1].tobytes() for part in _parts(turn, waits)]
     head = _HEAD.pack(waits, len(settled), len(feedback), generated)
     return b"".join([head, *rows, settled.tobytes(), feedback.tobytes()])
 
@@ -114,13 +112,13 @@ def turn_into(turn: Turn, world: int, row: dict[int, int], payload: bytes) -> To
     """Put a world's turn into a row of the batch's: `row` says which, for either kind."""
     waits, count, told, generated = _HEAD.unpack_from(payload)
     start = _HEAD.size
-    for name in _PARTS[waits]:
-        place = getattr(turn, name)[row[waits] : row[waits] + 1]
+    for part in _parts(turn, waits):
+        place = part[row[waits] : row[waits] + 1]
         size = place.nbytes
         place[...] = np.frombuffer(payload, place.dtype, place.size, start).reshape(place.shape)
         start += size
     if waits != OVER:
-        rows = getattr(turn, _WHOSE[waits])
+        rows = getattr(turn.seen, _WHOSE[waits])
         rows["world"][row[waits]] = world
     settled = np.frombuffer(payload, SETTLED_ROW, count, start).copy()
     feedback = np.frombuffer(payload, FEEDBACK_ROW, told, start + settled.nbytes).copy()

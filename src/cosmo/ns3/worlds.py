@@ -86,20 +86,10 @@ class Ns3Worlds(Batch):
         if told.waits_for != OVER:
             self._row[world] = rows[told.waits_for]
             counts[wire.ROWS[told.waits_for]] += 1
-        self._note("settled", SETTLED_ROWS, told.settled)
-        self._note("feedback", FEEDBACK_ROWS, told.feedback)
-
-    def _note(self, name: str, count: int, rows: Records) -> None:
-        """Append to what is told of tasks, with more room if it takes that."""
-        counts, room = self._turn.counts, getattr(self._turn, name)
-        first = counts[count]
-        if first + len(rows) > len(room):
-            more = np.zeros(2 * (len(room) + len(rows)), room.dtype)
-            more[:first] = room[:first]
-            self._turn = self._turn._replace(**{name: more})
-            room = more
-        room[first : first + len(rows)] = rows
-        counts[count] += len(rows)
+        turn = self._turn
+        settled = _with(turn.settled, counts, SETTLED_ROWS, told.settled)
+        feedback = _with(turn.seen.feedback, counts, FEEDBACK_ROWS, told.feedback)
+        self._turn = turn._replace(seen=turn.seen._replace(feedback=feedback), settled=settled)
 
     def _restart(self, world: int) -> None:
         worker = self._workers[world]
@@ -122,3 +112,15 @@ class Ns3Worlds(Batch):
     def generated(self) -> int:
         """Tasks of ENs that have entered all worlds so far: for progress."""
         return int(self._generated.sum())
+
+
+def _with(room: Records, counts: NDArray[np.int64], count: int, rows: Records) -> Records:
+    """`room` with further rows after the `counts[count]` that are there; larger if it must be."""
+    first = counts[count]
+    if first + len(rows) > len(room):
+        more = np.zeros(2 * (len(room) + len(rows)), room.dtype)
+        more[:first] = room[:first]
+        room = more
+    room[first : first + len(rows)] = rows
+    counts[count] += len(rows)
+    return room

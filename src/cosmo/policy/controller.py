@@ -16,8 +16,9 @@ from cosmo.arrays import read_arrays
 from cosmo.errors import InputError
 from cosmo.files import read_record
 from cosmo.node import Site
-from cosmo.policy.described import Fields, check_layers
+from cosmo.policy.controller_fields import Fields, check_layers
 from cosmo.policy.learned_methods import Agents, learned_method
+from cosmo.seeds import run_digest
 
 FORMAT = 2
 DESCRIPTION, AGENTS = "training.json", "agents.npz"
@@ -49,6 +50,11 @@ class Controller:
         """Of the runs."""
         return tuple(run.seed for run in self.runs)
 
+    @property
+    def device(self) -> str:
+        """Where it was trained, "cpu" or "gpu"; empty if the training did not say."""
+        return str(self.description.get("device", ""))
+
     def check(self, sns: int, where: str) -> None:
         """Refuse a site with another number of SNs at an EN than the networks know."""
         if not self.agents.any_topology and sns != self.sns:
@@ -57,9 +63,11 @@ class Controller:
                 f" {self.sns}"
             )
 
-    def run_of(self, seed: int, site: Site) -> int:
-        """The run of this seed (else any) that was trained for the load nearest to the site's."""
-        same = [number for number, run in enumerate(self.runs) if run.seed == seed]
+    def run_of(self, digest: str, site: Site) -> int:
+        """The run of this `run_digest` (else any) that was trained for the load nearest to the
+        site's.
+        """
+        same = [number for number, run in enumerate(self.runs) if run_digest(run.seed) == digest]
         among = same or list(range(len(self.runs)))
         tasks = site.tasks
 

@@ -20,7 +20,7 @@ from cosmo.node import (
     UpdateObservation,
     Updater,
 )
-from cosmo.policy.described import Fields, Shapes, size
+from cosmo.policy.controller_fields import Fields, Shapes, size
 from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS, Features
 from cosmo.policy.networks import (
     encode,

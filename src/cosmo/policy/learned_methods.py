@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError, did_you_mean
 from cosmo.node import Method
-from cosmo.policy.described import Fields, Shapes
+from cosmo.policy.controller_fields import Fields, Shapes
 from cosmo.policy.learned import paper_agents
 from cosmo.policy.next.agents import next_agents
 
@@ -98,7 +98,7 @@ LEARNED = {
         ),
         LearnedMethod(
             name="cosmo-next",
-            summary="One controller for all sites: own books, evidence, prices, news if worth it.",
+            summary="One controller for all sites: backlog estimate, prices, updates if worth it.",
             scope="scenario",
             agents=next_agents,
             configuration="cosmo.learn.next.config:CONFIGS",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cosmo.node.state import RAW_FIELDS
+from cosmo.policy.products import product
 
 Array = Any  # a NumPy or a JAX array
 Parameters = Mapping[str, Array]
@@ -18,7 +19,12 @@ Parameters = Mapping[str, Array]
 
 def linear(p: Parameters, name: str, x: Array) -> Array:
     """X W + b."""
-    return x @ p[f"{name}.w"] + p[f"{name}.b"][..., None, :]
+    return times(x, p[f"{name}.w"]) + p[f"{name}.b"][..., None, :]
+
+
+def times(x: Array, w: Array) -> Array:
+    """X W: under NumPy with the same bits for any number of BLAS threads, under JAX as it is."""
+    return product(x, w) if isinstance(w, np.ndarray) and isinstance(x, np.ndarray) else x @ w
 
 
 def encode(p: Parameters, x: Array, xp: Any = np) -> Array:

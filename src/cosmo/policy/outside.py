@@ -103,7 +103,7 @@ def _method(spec: str) -> Method:
 
 def sends_raw(method: Method, updater: Updater) -> Updater:
     """The updater, if its status is the raw state and not four numbers of another kind."""
-    if type(updater).encode is not Updater.encode:
+    if not updater.sends_raw:
         raise InputError(
             f"updater: a message of {type(method).__name__} carries numbers of its own making, but"
             " an EN here goes by the SN's raw state"
@@ -180,7 +180,21 @@ def _sb3(file: Path, algorithm: str) -> Policy:
         model = kind.load(file, device="cpu")
     except BaseException as error:  # a pickle may raise anything
         raise InputError(f"'{file}': is no {algorithm} model ({reason(error)})") from None
-    return lambda seen: model.predict(seen, deterministic=True)[0]
+    return lambda seen: _with_one_thread(lambda: model.predict(seen, deterministic=True)[0])
+
+
+def _with_one_thread(work: Callable[[], Any]) -> Any:
+    """What PyTorch computes with one thread, so that bits do not depend on the number of CPUs."""
+    import torch
+
+    threads = torch.get_num_threads()
+    if threads == 1:
+        return work()
+    torch.set_num_threads(1)
+    try:
+        return work()
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _onnx(file: Path) -> Policy:

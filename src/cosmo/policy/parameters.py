@@ -35,18 +35,29 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _TYPES: dict[type, str] = {float: "a number", int: "a whole number"}
 
 
-def parsed(text: str, hint: Any) -> Any:
-    """A value of the annotated type; ValueError says what it must be."""
+def type_and_bounds(hint: Any) -> tuple[Any, list[Bounds]]:
+    """The type of an annotation without bounds and without None, and the bounds that it says."""
     if get_origin(hint) is Annotated:
         kind, *notes = get_args(hint)
-        value = parsed(text, kind)
-        for note in notes:
-            if isinstance(note, Bounds) and (wrong := note.refusal(value)):
-                raise ValueError(wrong)
-        return value
+        inner, bounds = type_and_bounds(kind)
+        return inner, [*bounds, *(note for note in notes if isinstance(note, Bounds))]
     if get_origin(hint) in (Union, UnionType):
         [kind] = [each for each in get_args(hint) if each is not NoneType]
-        return parsed(text, kind)
+        return type_and_bounds(kind)
+    return hint, []
+
+
+def parsed(text: str, hint: Any) -> Any:
+    """A value of the annotated type; ValueError says what it must be."""
+    kind, bounds = type_and_bounds(hint)
+    value = _of_type(text, kind)
+    for each in bounds:
+        if wrong := each.refusal(value):
+            raise ValueError(wrong)
+    return value
+
+
+def _of_type(text: str, hint: Any) -> Any:
     if hint is bool:
         if text.lower() not in _BOOLEANS:
             raise ValueError("must be true or false")

@@ -1,4 +1,4 @@
-"""First come, first served onto the earliest slot, as books: the one queue of every policy."""
+"""An estimate of a first-come-first-served queue: when each slot of a node will be free."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def first_slots(slots: Ints, before: Sequence[int] = ()) -> Floats:
 
 
 def append(free: Floats, place: tuple[Ints, ...], arrival: Floats, service: Floats) -> Floats:
-    """Put a task that arrives then on the earliest slot at each place; when it will be done."""
+    """Put a task on the slot that is free first, at each place; when it will be done, in ms."""
     slot = free[place].argmin(axis=1)
     finish: Floats = np.maximum(arrival, free[(*place, slot)]) + service
     free[(*place, slot)] = finish

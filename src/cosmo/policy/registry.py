@@ -5,31 +5,29 @@ import inspect
 import re
 import sys
 from collections.abc import Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any, get_type_hints
 
 from cosmo.errors import InputError, did_you_mean
 from cosmo.node import Method
 from cosmo.node.guard import check_carries, reason
-from cosmo.policy.chance import Random
-from cosmo.policy.crowd_methods import Piggyback, PowerOfD
-from cosmo.policy.fixed import AllLocal, AllOffload, LocalUntilFull
 from cosmo.policy.outside import Onnx, Sb3
 from cosmo.policy.parameters import parsed
-from cosmo.policy.status_methods import (
-    AdaptivePrices,
-    AdmissionControl,
-    AociOnline,
-    AoiThreshold,
-    AovGap,
-    BackOff,
-    Never,
-    Periodic,
-    Prequal,
-    PricedBooks,
-    SelfTracking,
-    by_estimate,
-)
+from cosmo.policy.rules.adaptive import AdaptivePrices
+from cosmo.policy.rules.admission import AdmissionControl
+from cosmo.policy.rules.aoci_online import AociOnline
+from cosmo.policy.rules.aoi_threshold import AoiThreshold
+from cosmo.policy.rules.aov_gap import AovGap
+from cosmo.policy.rules.back_off import BackOff
+from cosmo.policy.rules.fixed import AllLocal, AllOffload, LocalUntilFull
+from cosmo.policy.rules.periodic import Never, Periodic, by_estimate
+from cosmo.policy.rules.power_of_d import Piggyback, PowerOfD
+from cosmo.policy.rules.prequal import Prequal
+from cosmo.policy.rules.priced import PricedBooks
+from cosmo.policy.rules.self_tracking import SelfTracking
+from cosmo.policy.rules.uniform import Random
 from cosmo.policy.trained import TRAINED, Trained
 
 METHODS: dict[str, type[Method]] = {
@@ -160,16 +158,28 @@ def _resolve(spec: str, known: Mapping[str, type[Method]]) -> tuple[type[Method]
     )
 
 
+class _FreshLoader(SourceFileLoader):
+    """Compiles the source as it is now.
+
+    Python's own bytecode cache compares size and whole seconds: a file that is changed twice within
+    a second, as a script may do, would be played in its old form.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _from_file(spec: str, path: Path, class_name: str) -> type[Method]:
     if not path.is_file():
         raise InputError(f"method = {spec!r}: there is no file '{path}'")
-    module_spec = importlib.util.spec_from_file_location(f"cosmo_user_{path.stem}", path)
+    name = f"cosmo_user_{path.stem}"
+    loader = _FreshLoader(name, str(path))
+    module_spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert module_spec is not None
-    assert module_spec.loader is not None
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_spec.name] = module
     try:
-        module_spec.loader.exec_module(module)
+        loader.exec_module(module)
     except BaseException as error:
         text = reason(error)
         raise InputError(f"method = {spec!r}: '{path}' fails on import ({text})") from error

@@ -7,6 +7,7 @@ from cosmo.errors import InputError
 from cosmo.node import Dispatcher, Method, Site, Updater
 from cosmo.policy.controller import load_controller
 from cosmo.policy.learned_methods import LEARNED
+from cosmo.seeds import run_digest
 
 
 class Trained(Method):
@@ -31,10 +32,8 @@ class Trained(Method):
 
     def _at_work(self, site: Site) -> Method:
         self.controller.check(site.links.reach.shape[1], "site")
-        runs = [
-            self.controller.run_of(seed if self._run is None else self._run, site)
-            for seed in site.runs
-        ]
+        asked = site.runs if self._run is None else [run_digest(self._run)] * site.worlds
+        runs = [self.controller.run_of(run, site) for run in asked]
         return self.controller.agents.of(runs).at_work()
 
     def notice(self, site: Site) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import NOTHING, RAW, DispatchObservation, Site, UpdateObservation
-from cosmo.policy.dispatchers.raw import raw_states
 from cosmo.policy.features import EN_LOCAL, Features
 
 Floats = NDArray[np.float32]
@@ -64,7 +63,7 @@ class EnView(View):
         seen[:, 12] = tasks.local_room
         others = np.empty((rows, tasks.sns, 9), np.float32)
         idle = self._site.sn.idle_state[tasks.sn]
-        told = raw_states(self._site, tasks) if tasks.status.shape[2] == RAW else idle
+        told = self._site.raw_states(tasks) if tasks.status.shape[2] == RAW else idle
         others[..., :RAW] = told / made.sn_scale[tasks.sn]
         others[..., RAW] = scales.age(tasks.age_ms)
         others[..., 5:8] = tasks.up_link_mbps / made.links.up_mbps[tasks.en][..., None]
@@ -82,11 +81,11 @@ class SnView(View):
 
     def __init__(self, site: Site, carries: int = RAW) -> None:
         self._site, self._features, self._raw = site, Features(site), carries in (NOTHING, RAW)
-        self._nominal = site.links.down_mbps[site.links.told][..., None]  # [SN, k, 1]
+        self._nominal = site.links.down_mbps[site.links.reached_by][..., None]  # [SN, k, 1]
         told = _STATE_NAMES if self._raw else tuple(map(str, range(carries)))
         per_en = tuple(
             f"en{en}_{name}"
-            for en in range(site.links.told[0].shape[1])
+            for en in range(site.links.reached_by[0].shape[1])
             for name in (
                 *(f"acknowledged_{n}" for n in told), "age",
                 *(f"link_{n}" for n in _LINK_NAMES),

@@ -24,6 +24,7 @@ Weight = Annotated[Finite, Field(ge=0, le=1e6)]
 NotNegative = Annotated[Finite, Field(ge=0)]
 Rate = Annotated[Positive, Field(le=1e6)]
 Share = Annotated[Finite, Field(gt=0, le=1)]
+Portion = Annotated[Finite, Field(ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Range = tuple[Positive, Positive]
 PerNode = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
@@ -36,10 +37,29 @@ Hops = Annotated[Count, Field(le=100)]
 NodeCount = Annotated[Count, Field(le=100_000)]
 
 
+def two_or_two_each(value: Any) -> Any:
+    """Two numbers, or a list of such pairs: say so before every member of the list is looked at."""
+    if isinstance(value, list | tuple):
+        nested = [each for each in value if isinstance(each, list | tuple)]
+        pairs = nested if len(nested) == len(value) else [value]
+        if not pairs or any(len(pair) != 2 for pair in pairs):
+            raise PydanticCustomError(
+                "two_or_two_each", "must be two numbers, or a list with two numbers for each SN"
+            )
+    return value
+
+
 class Part(BaseModel):
     """A table of a scenario: immutable, without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def later(default: Any) -> Any:
+    """A field that scenarios did not always have: left out of what is written while it is at its
+    default, so that stored studies of before (units are named by a digest) stay what they are.
+    """
+    return Field(default=default, exclude_if=lambda value: value == default)
 
 
 def ordered(name: str, bounds: tuple[float, float]) -> None:

@@ -12,7 +12,6 @@ from cosmo.scenario.model import Scenario
 _SCENARIOS = Documents(
     "scenario", Scenario, "cosmo.scenario", "paper", "workload.rate=220", ("workload.trace",)
 )
-_OF_A_TRACE = ("workload.arrivals", "workload.rate")  # what a trace settles itself
 
 
 def preset_names() -> list[str]:
@@ -23,15 +22,15 @@ def preset_names() -> list[str]:
 def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario:
     """A preset by name or a TOML file by path, with single fields set as `workload.rate=220`.
 
-    A trace that the file names is looked for beside it. To set what a trace settles by itself is
-    refused: it would change nothing.
+    A trace that the file names is looked for beside it. Arrivals are then its own: to set them is
+    refused, as it would change nothing. The rate is what nodes are told (R36).
     """
     settings = list(settings)
     found = _SCENARIOS.load(source, settings)
     if found.workload.trace:
         for setting in settings:
             field = setting.partition("=")[0].strip()
-            if field in _OF_A_TRACE:
+            if field == "workload.arrivals":
                 raise InputError(
                     f"{field}: the tasks come from workload.trace = {found.workload.trace!r}; leave"
                     ' it out, or generate them with workload.trace=""'

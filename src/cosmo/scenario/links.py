@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import NOBODY
+from cosmo.node import NO_NODE
 from cosmo.scenario.topology import Backhaul, Nodes
 
 Floats = NDArray[np.float64]
@@ -49,7 +49,7 @@ class Links:
     @cached_property
     def reach(self) -> Ints:
         """[EN, k] number of the k-th SN that an EN reaches; -1 where it reaches fewer."""
-        return self.by_en(self.sn, NOBODY)
+        return self.by_en(self.sn, NO_NODE)
 
     def by_en(self, values: NDArray[Number], blank: float) -> NDArray[Number]:
         """[EN, k] from [link], with `blank` where an EN reaches fewer SNs than others do."""

@@ -8,7 +8,7 @@ table with a row an EN and a column an SN; `backhaul.links` says in what some of
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from cosmo.scenario.fields import (
     MOST_MS,
@@ -17,19 +17,23 @@ from cosmo.scenario.fields import (
     Finite,
     NotNegative,
     Part,
+    Portion,
     Positive,
     Range,
     Rate,
     Share,
     Weight,
+    later,
     listed,
     ordered,
+    two_or_two_each,
 )
 from cosmo.scenario.links import Links, links_between
 from cosmo.scenario.topology import Backhaul, Nodes
 
 Arrivals = Literal["deterministic", "poisson", "bursty", "steps"]  # those that are generated
-Engine = Literal["embedded", "ns3"]
+Engine = Literal["embedded", "ns3", "live"]
+_MOST_NODES = 32  # processes that one machine is asked to run by the engine live
 
 
 class Episode(Part):
@@ -79,6 +83,22 @@ class Steps(Part):
         return self
 
 
+class Wave(Part):
+    """R36: the rate of EN i is multiplied by 1 + amplitude · sin(2π (t/period + i/ENs))."""
+
+    amplitude: Portion
+    period_ms: Dwell
+
+
+class Demand(Part):
+    """R35: true cycles are the declared ones times a lognormal factor of mean 1, exp(s z - s²/2);
+    unless demands are declared, nodes see the mean of `workload.cycles` for every task.
+    """
+
+    spread: Annotated[Finite, Field(ge=0, le=2)] = 0.0
+    declared: Annotated[bool, Field(strict=True)] = True
+
+
 class Deadline(Part):
     """R3."""
 
@@ -94,7 +114,9 @@ class Deadline(Part):
 
 
 class Workload(Part):
-    """Tasks of each EN's cell (R2, R3); `rate` is the mean number a second in one cell."""
+    """Tasks of each EN's cell (R2, R3); `rate` is the mean number a second in one cell, and what
+    nodes are told, whatever comes (R36).
+    """
 
     arrivals: Literal["deterministic", "poisson", "bursty", "steps", "trace"]
     rate: Rate
@@ -107,6 +129,9 @@ class Workload(Part):
     trace: str = ""  # a CSV or Parquet file: the tasks come from it instead
     trace_ues: Literal["present", "walk"] = "present"  # in reach whenever they upload, or R7
     block_ms: Positive = 1000.0  # pieces of which resampled episodes of a trace are made
+    weights: tuple[Weight, ...] = later(())  # one an EN: rates in this proportion; none: all equal
+    wave: Wave | None = later(None)
+    demand: Demand = later(Demand())
 
     @model_validator(mode="before")
     @classmethod
@@ -124,12 +149,42 @@ class Workload(Part):
         ordered("cycles", self.cycles)
         return self
 
+    @model_validator(mode="after")
+    def _loads_fit(self) -> Self:
+        if self.weights and sum(self.weights) == 0:
+            raise ValueError(f"weights = {listed(self.weights)}: must not all be 0")
+        if self.wave is not None and self.arrivals == "deterministic" and self.wave.amplitude > 0:
+            raise ValueError(
+                f"wave.amplitude = {self.wave.amplitude:g}: must be 0 with arrivals ="
+                " 'deterministic'; poisson, bursty and steps may have a wave"
+            )
+        return self
+
 
 class Background(Part):
-    """Load at each SN that no EN sees: two-state modulated Poisson; rates of 0 mean none."""
+    """Tenants (R39): load at each SN that no EN sees, two-state modulated Poisson; rates of 0 mean
+    none. Rates and dwell times are the same at all SNs, or a list has those of each.
+    """
 
-    rates: tuple[Weight, Weight]
-    dwell_ms: tuple[Dwell, Dwell]
+    rates: Annotated[
+        tuple[Weight, Weight] | tuple[tuple[Weight, Weight], ...], BeforeValidator(two_or_two_each)
+    ]
+    dwell_ms: Annotated[
+        tuple[Dwell, Dwell] | tuple[tuple[Dwell, Dwell], ...], BeforeValidator(two_or_two_each)
+    ]
+    cycles: Range | None = later(None)  # of a task; `workload.cycles` by default
+    together: Portion = later(0.0)  # this share of the SNs, the first, change state together
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.cycles is not None:
+            ordered("cycles", self.cycles)
+        return self
+
+    def each(self, name: Literal["rates", "dwell_ms"], sns: int) -> tuple[tuple[float, float], ...]:
+        """[SN] rates (tasks/s) or mean dwell times (ms) of the two states."""
+        value: Any = getattr(self, name)
+        return value if isinstance(value[0], tuple) else (value,) * sns
 
 
 class Access(Part):
@@ -153,6 +208,15 @@ class Wifi(Part):
     queue_packets: Count  # of a device; what does not fit waits in ns-3's FqCoDel, not for long
     queue_ms: Annotated[Positive, Field(le=1e6)]  # how long a packet may wait in it
     transport: Literal["udp", "tcp"]
+
+
+class Live(Part):
+    """How the engine `live` runs the nodes of a scenario as daemons of this machine."""
+
+    slower: Annotated[Finite, Field(ge=0.1, le=1000)] = 1.0  # how many times slower than real time
+    transport: Literal["loopback", "netns"] = "loopback"  # netns: a network namespace for each node
+    fifo: Annotated[int, Field(strict=True, ge=0, le=50)] = 0  # real-time priority; 0: none
+    most_late_ms: Annotated[Positive, Field(le=1000)] = 2.0  # p99 of timers; refused beyond
 
 
 class Mobility(Part):
@@ -254,6 +318,7 @@ class Scenario(Part):
     status: Status
     utility: Utility
     observation: Observation
+    live: Live = later(Live())
 
     @model_validator(mode="after")
     def _tables_fit(self) -> Self:
@@ -270,12 +335,59 @@ class Scenario(Part):
         return self
 
     @model_validator(mode="after")
+    def _tenants_fit(self) -> Self:
+        for name in ("rates", "dwell_ms"):
+            value = getattr(self.background, name)
+            if isinstance(value[0], tuple) and len(value) != self.sn.count:
+                raise ValueError(
+                    f"background.{name} = {listed(value)}: must be two numbers, or a list of"
+                    f" {self.sn.count} such pairs, one for each SN"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _one_weight_each(self) -> Self:
+        weights = self.workload.weights
+        if weights and len(weights) != self.en.count:
+            raise ValueError(
+                f"workload.weights = {listed(weights)}: must be a list of {self.en.count}, one for"
+                " each EN"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _packets_fit(self) -> Self:
         packet = self.backhaul.packet_bytes
         if self.engine == "ns3" and not (64 <= packet <= 65535 and packet == int(packet)):
             raise ValueError(
                 f"backhaul.packet_bytes = {packet:g}: must be a whole number from 64 to 65535 with"
                 " the engine ns3"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _daemons_can(self) -> Self:
+        """Refuse what the daemons of the engine `live` cannot emulate."""
+        if self.engine != "live":
+            return self
+        rates, status, demand = self.background.rates, self.status, self.workload.demand
+        for name, value, right, allowed in (
+            ("fading.factors", list(self.fading.factors), [1.0, 1.0], "[1, 1]"),
+            ("background.rates", list(rates), [0.0, 0.0], "[0, 0]"),
+            ("en.speed", self.en.speed, None, "absent"),
+            ("sn.speed", self.sn.speed, None, "absent"),
+            ("workload.demand.spread", demand.spread, 0.0, "0"),
+            ("workload.demand.declared", demand.declared, True, "true"),
+            ("status.loss_probability", status.loss_probability, 0.0, "0"),
+            ("status.jitter_ms", status.jitter_ms, 0.0, "0"),
+        ):
+            if value != right:
+                raise ValueError(f"{name} = {value}: must be {allowed} with the engine live")
+        count = self.en.count + self.sn.count
+        if count > _MOST_NODES:
+            raise ValueError(
+                f"en.count + sn.count = {count}: must be at most {_MOST_NODES} with the engine"
+                " live, which has a process for each"
             )
         return self
 
@@ -286,7 +398,10 @@ class Scenario(Part):
 
     def without_load(self) -> dict[str, Any]:
         """All but how many tasks come, and when: what runs that are played together share."""
-        load = {"arrivals", "rate", "rates_of_interest", "burst", "steps", "trace", "block_ms"}
+        load = {
+            *("arrivals", "rate", "rates_of_interest", "burst", "steps", "trace", "block_ms"),
+            *("weights", "wave"),
+        }
         return self.model_dump(exclude={"workload": load})
 
     @property
@@ -296,9 +411,9 @@ class Scenario(Part):
 
     @property
     def capacity_cycles_per_ms(self) -> float:
-        """Aggregate service rate of all ENs and SNs."""
+        """Aggregate service rate of all ENs and SNs, in the long run."""
         return sum(
-            slots * rate
+            slots * rate * nodes.mean_speed
             for nodes in (self.en, self.sn)
             for slots, rate in zip(nodes.each("slots"), nodes.each("cycles_per_ms"), strict=True)
         )

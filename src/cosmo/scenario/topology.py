@@ -1,12 +1,14 @@
 """Nodes, and the links between them, as a scenario describes them (R9 to R13, R30)."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, create_model, model_validator
 
 from cosmo.scenario.fields import (
     Chosen,
     Count,
+    Dwell,
     Finite,
     Hops,
     NodeCount,
@@ -17,22 +19,55 @@ from cosmo.scenario.fields import (
     PerNode,
     PerNodeCount,
     Positive,
+    Range,
+    later,
     listed,
 )
 
 
-class UnlikeNodes(Part):
-    """Nodes of a kind, by number (-1 is the last), that differ from the others in what is given."""
+class Node(Part):
+    """One node (R9 to R11): the one list of a node's fields, for scenarios and daemons' files."""
 
+    slots: Count
+    cycles_per_ms: Positive  # of one slot
+    storage_bytes: Positive
+    queue_capacity: Count  # waiting and running tasks
+
+
+NODE_FIELDS = tuple(Node.model_fields)
+
+
+def fields_of_nodes(kind: Callable[[Any], Any], default: Any = ...) -> dict[str, Any]:
+    """The fields of a node for `create_model`, each with the type that `kind` makes of its own."""
+    return {
+        name: (kind(Annotated[field.annotation, *field.metadata]), default)
+        for name, field in Node.model_fields.items()
+    }
+
+
+class _At(Part):
     at: Chosen
-    slots: Count | None = None
-    cycles_per_ms: Positive | None = None
-    storage_bytes: Positive | None = None
-    queue_capacity: Count | None = None
+
+
+UnlikeNodes = create_model(
+    "UnlikeNodes",
+    __base__=_At,
+    __doc__="Nodes of a kind, by number (-1 is the last), that differ in what is given.",
+    **fields_of_nodes(lambda one: one | None, None),
+)
+
+
+class Speed(Part):
+    """R37: each node by itself alternates between two factors of its speed, after exponential dwell
+    times with these means.
+    """
+
+    factors: Range
+    dwell_ms: tuple[Dwell, Dwell]
 
 
 class Nodes(Part):
-    """A kind of node (R9 to R11)."""
+    """A kind of node: of each field of `Node` one value for all of them, or one a node."""
 
     count: NodeCount
     slots: PerNodeCount
@@ -43,10 +78,11 @@ class Nodes(Part):
     # spread evenly over a square of side 1.
     positions: Literal["spread"] | tuple[tuple[Finite, Finite], ...] = "spread"
     unlike: tuple[UnlikeNodes, ...] = ()
+    speed: Speed | None = later(None)
 
     @model_validator(mode="after")
     def _one_value_each(self) -> Self:
-        for name in ("slots", "cycles_per_ms", "storage_bytes", "queue_capacity", "positions"):
+        for name in (*NODE_FIELDS, "positions"):
             value = getattr(self, name)
             if isinstance(value, tuple) and len(value) != self.count:
                 one = '"spread"' if name == "positions" else "one number"
@@ -62,6 +98,14 @@ class Nodes(Part):
                     )
         return self
 
+    @property
+    def mean_speed(self) -> float:
+        """The factor of the speed in the long run."""
+        if self.speed is None:
+            return 1.0
+        (fast, slow), (first, second) = self.speed.factors, self.speed.dwell_ms
+        return (fast * first + slow * second) / (first + second)
+
     def each(self, name: str) -> tuple[float, ...]:
         """The value of a field for every node."""
         value = getattr(self, name)
@@ -72,6 +116,10 @@ class Nodes(Part):
                 for number in _several(group.at):
                     found[number] = other
         return tuple(found)
+
+    def columns(self) -> dict[str, tuple[float, ...]]:
+        """Each field of a node, with a value for every node."""
+        return {name: self.each(name) for name in NODE_FIELDS}
 
 
 class Reach(Part):

@@ -1,15 +1,17 @@
 """A study carried out: what is finished stays, the rest is done, the results are gathered."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cosmo.errors import InputError
-from cosmo.files import only_run, whole_file
+from cosmo.files import MOST_DOCUMENT, only_run, read_bytes, whole_file
 from cosmo.study import checks, store
 from cosmo.study.executor import Event, Executor, Failed, Finished, Started, carry_out
 from cosmo.study.plan import Plan
-from cosmo.study.units import TrainUnit, Unit
+from cosmo.study.pool import LocalExecutor
+from cosmo.study.units import PlayUnit, TrainUnit, Unit
 from cosmo.study.work import units_of
 
 
@@ -48,12 +50,19 @@ def progress_of(folder: Path, plan: Plan) -> Progress:
     places = {unit.name: folder / store.UNITS / unit.name for unit in units}
     share = {name: float(checks.finished(place)) for name, place in places.items()}
     failed = {
-        name: (place / store.FAILED).read_text(encoding="utf-8").strip()
+        name: _why(place / store.FAILED)
         for name, place in places.items()
         if (place / store.FAILED).exists()
     }
     damaged = {name: checks.damage(place) for name, place in places.items()}
     return Progress(units, share, failed, {name: why for name, why in damaged.items() if why})
+
+
+def _why(note: Path) -> str:
+    try:
+        return read_bytes(note, MOST_DOCUMENT).decode(errors="replace").strip()
+    except OSError as error:
+        return f"{note.name} cannot be read ({error.strerror})"
 
 
 def _note_failure(place: Path, cause: str) -> None:
@@ -77,33 +86,60 @@ def _note_who_works(at_work: list[str], event: Event | Failed) -> None:
         at_work.remove(name)
 
 
+def _carried_out(
+    units: Sequence[Unit], folder: Path, executor: Executor
+) -> Iterator[Event | Failed]:
+    """Units side by side; then those that need a machine for themselves here, one by one."""
+    together: list[Unit] = []
+    alone: list[Unit] = []
+    for unit in units:
+        (alone if isinstance(unit, PlayUnit) and unit.alone else together).append(unit)
+    if together:
+        yield from executor.run(_apart(together), folder, carry_out)
+    if alone:
+        yield from LocalExecutor(1).run(alone, folder, carry_out)
+
+
+def _apart(units: Sequence[Unit]) -> list[Unit]:
+    """The same units, every method played once before any is played again: workers that begin with
+    the same method would all compile its rule, where nothing has been compiled before.
+    """
+    begun: Counter[str] = Counter()
+    rounds: list[tuple[int, Unit]] = []
+    for unit in units:
+        name = unit.method if isinstance(unit, PlayUnit) else ""
+        rounds.append((begun[name] if name else 0, unit))
+        begun[name] += 1
+    return [unit for _, unit in sorted(rounds, key=lambda each: each[0])]
+
+
 def conduct(
     plan: Plan,
     folder: Path,
     executor: Executor,
-    told: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
     """Do what is left of a study. A unit that fails is reported and does not sink the others.
 
     Raises InputError if the folder is another study's, or another run is at work in it.
     """
     with only_run(folder):
-        return _conduct(plan, folder, executor, told)
+        return _conduct(plan, folder, executor, on_progress)
 
 
 def _conduct(
-    plan: Plan, folder: Path, executor: Executor, told: Callable[[Progress], None]
+    plan: Plan, folder: Path, executor: Executor, on_progress: Callable[[Progress], None]
 ) -> Progress:
     store.prepare(folder, plan)
     progress = progress_of(folder, plan)
     progress.failed.clear()  # they are tried again
     for name in progress.damaged:
         checks.discard(folder / store.UNITS / name)
-    told(progress)
+    on_progress(progress)
     left = [unit for unit in progress.units if progress.share[unit.name] < 1.0]
     try:
         if left:
-            for event in executor.run(left, folder / store.UNITS, carry_out):
+            for event in _carried_out(left, folder / store.UNITS, executor):
                 _note_who_works(progress.at_work, event)
                 if isinstance(event, Failed):
                     progress.failed[event.unit.name] = event.cause
@@ -115,7 +151,7 @@ def _conduct(
                 elif isinstance(event, Event):
                     # All but the end is only an estimate.
                     progress.share[event.unit.name] = min(event.share, 0.999)
-                told(progress)
+                on_progress(progress)
     finally:
         store.merge(folder, plan)
     return progress

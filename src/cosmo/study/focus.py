@@ -1,4 +1,4 @@
-"""Whom results are told about: the focus, its rivals, and yardsticks that are set apart."""
+"""The focus method of a study, its rivals, and yardsticks, which are set apart."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ from cosmo.study.plan import Plan
 
 
 def focus_of(plan: Plan, yardsticks: Collection[str] = ()) -> str:
-    """The method that the plan's results are told about, by its name in the results.
+    """The focus method: the one that a report is about, by its name in the results.
 
     What the plan says (`focus`); else the first method of the user's own (code or a model from a
     file), else the first that learns, else the first that is no yardstick, else the first.

@@ -4,12 +4,12 @@ A name is read as the registry reads it (`name:key=value,key=value`, where a val
 name again), but nothing is imported: to know what a method is made of must not run it.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from cosmo import checksums
 from cosmo.control import METHODS
 from cosmo.policy.controller import AGENTS, DESCRIPTION
 from cosmo.policy.learned_methods import LEARNED
@@ -25,7 +25,7 @@ def digests(spec: str) -> list[str]:
     What a policy in Python opens or imports by itself is not known.
     """
     return [
-        hashlib.sha256(path.read_bytes()).hexdigest()
+        checksums.of_file(path)
         for value in (*named(spec), *_shipped(spec))
         for path in _files(Path(value))
     ]
@@ -34,11 +34,7 @@ def digests(spec: str) -> list[str]:
 def trace_digests(scenarios: Iterable[Scenario]) -> list[str]:
     """The same of the traces that scenarios take their tasks from, each file once."""
     traces = dict.fromkeys(scenario.workload.trace for scenario in scenarios)
-    return [
-        hashlib.sha256(path.read_bytes()).hexdigest()
-        for trace in traces
-        if trace and _is_file(path := Path(trace))
-    ]
+    return [checksums.of_file(path) for trace in traces if trace and _is_file(path := Path(trace))]
 
 
 def beside(spec: str, folder: Path) -> str:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from cosmo import checksums
 from cosmo.control import method
+from cosmo.engine import engine_of
 from cosmo.errors import InputError, did_you_mean
 from cosmo.learn.run import Config
 from cosmo.policy.learned_methods import LEARNED, learned_method
@@ -22,13 +23,17 @@ from cosmo.workload import mean_rate, trace_of
 Rates = Annotated[tuple[Annotated[float, Field(gt=0, le=1e6)], ...], Field(min_length=1)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Processes = Annotated[tuple[Arrivals, ...], Field(min_length=1)]
-_ON_ENGINE = {"embedded": "", "ns3": "-ns3"}
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]  # columns of tables have 64 bits
 Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
 
 
 _AXES_OF_THEIR_OWN = {"workload.rate": "rates", "workload.arrivals": "arrivals"}
 Code = Literal["run", "refuse", "skip"]  # what to do with code that a plan names
+
+
+def _called(scenario: str, engine: str) -> str:
+    """A scenario's name on an engine."""
+    return scenario if engine == "embedded" else f"{scenario}-{engine}"
 
 
 class _Part(BaseModel):
@@ -94,7 +99,7 @@ class Plan(_Part):
     training: Training = Training()
     train: tuple[OwnTraining, ...] = ()
     compare: Annotated[tuple[Compare, ...], Field(min_length=1)]
-    focus: str | None = None  # the method that results are told about; `focus_of` by default
+    focus: str | None = None  # the method that a report is about; `focus_of` by default
 
     # What names of scenarios and trainings stand for; a study on disk keeps them, so that it means
     # the same when files change or are gone.
@@ -118,7 +123,7 @@ class Plan(_Part):
             for file in self.traces
         ] or [scenario]
         return [
-            changed(each, {"engine": engine, "name": f"{each.name}{_ON_ENGINE[engine]}"})
+            changed(each, {"engine": engine, "name": _called(each.name, engine)})
             for each in loads
             for engine in self.engines
         ] or loads
@@ -251,8 +256,13 @@ class Plan(_Part):
         self.check_sweeps()
         self.check_focus()
         trainings = self.trainings()
-        for scenario, process, rate, _ in self.points():
+        for scenario, process, rate, name in self.points():
             at_load(scenario, process, rate)
+            if name in trainings and engine_of(scenario).play is not None:
+                raise InputError(
+                    f"engines: {name!r} would be trained first, and nodes of {scenario.engine!r}"
+                    f" make their methods by name; name its folder: {name}:checkpoint=FOLDER"
+                )
             if self.bound and scenario.engine != "embedded":
                 raise InputError(
                     f"bound = true: is of the engine 'embedded', {scenario.name!r} is on"

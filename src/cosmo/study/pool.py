@@ -18,19 +18,20 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any
 
-from cosmo.errors import InputError
+from cosmo.errors import EngineError, InputError
 from cosmo.study.executor import Event, Failed, Finished, Started, Work
 from cosmo.study.units import Unit
 
 _TRIES = 3  # of a unit whose worker dies; an error in Python is final at once
 
-# XLA's threads are `cosmo.learn.threads`'s to settle, for workers and lone processes alike.
-SINGLE_THREADED = {
+# XLA's threads are `cosmo.learn.device`'s to settle, for workers and lone processes alike.
+WORKER_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
     "POLARS_MAX_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",  # several workers would fight for a GPU's memory
 }
 
 
@@ -58,7 +59,7 @@ def cause(error: BaseException) -> str:
     """What went wrong in one line; where, unless it is the user's to mend."""
     text = str(error).strip().splitlines()
     line = text[0] if text else ""
-    if isinstance(error, InputError):
+    if isinstance(error, InputError | EngineError):
         return line
     frames = traceback.extract_tb(error.__traceback__)
     place = f" (at {Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
@@ -184,7 +185,7 @@ class LocalExecutor:
 def _started(context: SpawnContext, work: Work) -> _Worker:
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-    with environment(SINGLE_THREADED):
+    with environment(WORKER_ENVIRONMENT):
         process.start()
     theirs.close()
     return _Worker(process, ours)

@@ -17,7 +17,7 @@ from cosmo.errors import InputError
 from cosmo.files import whole_file
 from cosmo.study.checks import DONE, STATE
 from cosmo.study.executor import Event, Failed, Finished, Started, Work
-from cosmo.study.pool import SINGLE_THREADED, cause, environment
+from cosmo.study.pool import WORKER_ENVIRONMENT, cause, environment
 from cosmo.study.units import Unit
 
 _TRIES = 5  # of a unit whose node or process dies
@@ -98,7 +98,7 @@ class RayExecutor:
         start: dict[str, Any] = {
             "log_to_driver": False,
             "logging_level": "ERROR",
-            "runtime_env": {"env_vars": SINGLE_THREADED},
+            "runtime_env": {"env_vars": WORKER_ENVIRONMENT},
         }
         try:
             if self._address is None:
@@ -109,7 +109,7 @@ class RayExecutor:
             if isinstance(error, InputError):
                 raise
             reason = str(error).strip().splitlines()[0]
-            raise InputError(f"--address = {self._address!r}: no Ray cluster ({reason})") from None
+            raise InputError(f"address = {self._address!r}: no Ray cluster ({reason})") from None
 
     def _start_here(self, start: dict[str, Any]) -> None:
         """A cluster of this machine alone: whoever reaches one of Ray's ports can run code."""
@@ -179,7 +179,7 @@ def _check_address(address: str | None) -> None:
         socket.create_connection((host, int(port)), timeout=5.0).close()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"--address = {address!r}: no Ray cluster answers ({reason})") from None
+        raise InputError(f"address = {address!r}: no Ray cluster answers ({reason})") from None
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:

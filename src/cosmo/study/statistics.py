@@ -13,8 +13,8 @@ from cosmo.control import METHODS
 from cosmo.measure import METRICS, fluid_bound, interval, mean_bound
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.scenario import Scenario, load
+from cosmo.study.paper_results import reported
 from cosmo.study.plan import Plan
-from cosmo.study.reported import reported
 from cosmo.study.units import at_load
 from cosmo.workload import widening
 
@@ -23,7 +23,6 @@ _RESAMPLES = 10_000
 # Below so many pairs there is no interval: five that all have the same sign have it by chance in
 # more than 5 % of cases (2 · 2⁻⁵).
 FEWEST_PAIRS = 6
-_MOST_WEIGHTS = 200  # pairs of one comparison whose draws are kept for the next (16 MB)
 
 
 def summarise(metrics: polars.DataFrame) -> polars.DataFrame:
@@ -76,10 +75,11 @@ def with_paper(summary: polars.DataFrame, plan: Plan) -> polars.DataFrame:
 
 
 def is_papers_world(scenario: Scenario) -> bool:
-    """The same in all but its name, the loads to look at and the engine."""
+    """The same in all but its name, the loads to look at and the engine with its settings."""
     paper = load("paper")
     loads = {"rate", "arrivals", "rates_of_interest"}
-    but: Any = {"name": True, "description": True, "engine": True, "workload": loads}
+    but: Any = {"name": True, "description": True, "engine": True, "live": True}
+    but["workload"] = loads
     return scenario.model_dump(exclude=but) == paper.model_dump(exclude=but)
 
 
@@ -118,9 +118,14 @@ class Difference(NamedTuple):
         """Whether there is an interval."""
         return not math.isnan(self.low)
 
-    def __str__(self) -> str:
+    def text(self, digits: int = 3) -> str:
         """`+0.021 [+0.012, +0.030]`, or the mean alone."""
-        return f"{self.mean:+.3f}" + (f" [{self.low:+.3f}, {self.high:+.3f}]" if self.known else "")
+        form = f"+.{digits}f"
+        bounds = f" [{self.low:{form}}, {self.high:{form}}]" if self.known else ""
+        return f"{self.mean:{form}}{bounds}"
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 def paired(
@@ -174,6 +179,17 @@ def paired_over_loads(
     return _difference(means.rows()) if len(means) else None
 
 
+def mean_over_loads(rows: polars.DataFrame, metric: str) -> float:
+    """Of one method's rows: over the loads, each the mean of its episodes; NaN if there is none."""
+    if metric not in rows.columns:
+        return math.nan
+    # In order: sums in another order round differently.
+    loads = rows.group_by("arrivals", "rate", maintain_order=True)
+    means = loads.agg(polars.col(metric).mean())[metric]
+    value = means.drop_nulls().mean()
+    return float(value) if isinstance(value, float) else math.nan
+
+
 # Seed, episode, lead, and the length of the trace in windows if there is one.
 _Pair = tuple[int, int, float, float | None]
 
@@ -212,72 +228,36 @@ def _difference(pairs: Sequence[_Pair]) -> Difference:
 @lru_cache(maxsize=4096)
 def _difference_of(leads: tuple[tuple[float, ...], ...]) -> Difference:
     """Of the leads in each run's episodes. Kept: a report shows the same in several tables."""
-    runs = [np.array(run) for run in leads]
-    low, high = np.percentile(_resampled_means(runs), [2.5, 97.5])
-    return Difference(float(np.concatenate(runs).mean()), float(low), float(high))
+    values = np.concatenate([np.array(run) for run in leads])
+    [means] = resampled_means(values[None], tuple(map(len, leads)))
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Difference(float(values.mean()), float(low), float(high))
 
 
-def _resampled_means(runs: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """[resample] means of runs drawn anew, of episodes drawn anew within them."""
-    sizes = tuple(len(run) for run in runs)
-    if len(set(sizes)) == 1 and sum(sizes) <= _MOST_WEIGHTS:
-        # Many pairs have the same shape: what is drawn is drawn once for all of them.
-        means: NDArray[np.float64] = np.einsum("rk,k->r", _weights(sizes), np.concatenate(runs))
-        return means
-    inner, chosen = _drawn(sizes)
-    found = np.stack([run[drawn].mean(axis=2) for run, drawn in zip(runs, inner, strict=True)])
-    rows, places = np.arange(_RESAMPLES)[:, None], np.arange(len(runs))[None, :]
-    return np.asarray(found[chosen, rows, places].mean(axis=1))
+def resampled_means(values: NDArray[np.float64], sizes: tuple[int, ...]) -> NDArray[np.float64]:
+    """The bootstrap: means of runs drawn anew, and of episodes drawn anew within them.
 
-
-def _drawn(sizes: tuple[int, ...]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-    """Episodes of each run [resample, place, episode], and runs [resample, place]."""
-    random = np.random.default_rng(0)  # of the bootstrap alone: the same data, the same interval
-    inner = [random.integers(0, size, (_RESAMPLES, len(sizes), size)) for size in sizes]
-    return inner, random.integers(0, len(sizes), (_RESAMPLES, len(sizes)))
-
-
-@lru_cache(maxsize=4)
-def _weights(sizes: tuple[int, ...]) -> NDArray[np.float64]:
-    """[resample, run · episode] how much each episode counts in each resample; rows sum to 1."""
-    inner, chosen = _drawn(sizes)
-    runs, episodes = len(sizes), sizes[0]
-    rows, places = np.arange(_RESAMPLES)[:, None], np.arange(runs)[None, :]
-    picked = np.stack(inner)[chosen, rows, places]  # [resample, place, episode]
-    flat = (chosen[:, :, None] * episodes + picked).reshape(_RESAMPLES, -1)
-    flat += np.arange(_RESAMPLES)[:, None] * (runs * episodes)
-    counts = np.bincount(flat.ravel(), minlength=_RESAMPLES * runs * episodes)
-    return counts.reshape(_RESAMPLES, -1) / (runs * episodes)
-
-
-def gains(
-    summary: polars.DataFrame,
-    method: str,
-    metric: str = "success_rate",
-    among: Sequence[str] | None = None,
-) -> polars.DataFrame:
-    """Relative gain over the best competitor at each load, as the paper's headline has it.
-
-    Columns: scenario, arrivals, rate, value, competitor, best, gain = value / best − 1. Competitors
-    are deployable methods that are not trained, or those in `among`.
+    `values` is [row, episode], the episodes run after run, of which `sizes` says how many each has;
+    the result is [row, draw]. Draws are the same for all rows, and the same every time.
     """
-    rivals = among or rivals_of(summary, method)
-    here = summary.filter(metric=metric)
-    rows = []
-    for key, group in here.group_by(["scenario", "arrivals", "rate"], maintain_order=True):
-        own = group.filter(method=method)
-        others = group.filter(polars.col("method").is_in(rivals), polars.col("mean").is_not_null())
-        others = others.sort("mean", descending=True)
-        if len(own) and len(others) and own["mean"][0] is not None:
-            value, best = own["mean"][0], others["mean"][0]
-            gain = value / best - 1.0 if best else None
-            rows.append((*key, value, others["method"][0], best, gain))
-    schema = {
-        "scenario": polars.String, "arrivals": polars.String, "rate": polars.Float64,
-        "value": polars.Float64, "competitor": polars.String, "best": polars.Float64,
-        "gain": polars.Float64,
-    }  # fmt: skip
-    return polars.DataFrame(rows, schema=schema, orient="row")
+    means: NDArray[np.float64] = np.einsum("dk,rk->rd", _weights(sizes), values)
+    return means
+
+
+@lru_cache(maxsize=2)  # a study has the same runs and episodes nearly everywhere
+def _weights(sizes: tuple[int, ...]) -> NDArray[np.float64]:
+    """[draw, episode] how much each episode counts in each draw; rows sum to 1."""
+    random = np.random.default_rng(0)  # of the bootstrap alone: the same data, the same interval
+    runs = len(sizes)
+    inner = [random.integers(0, size, (_RESAMPLES, runs, size)) for size in sizes]
+    chosen = random.integers(0, runs, (_RESAMPLES, runs))
+    found = []
+    for run, size in enumerate(sizes):
+        draws, places = np.nonzero(chosen == run)
+        flat = draws[:, None] * size + inner[run][draws, places]
+        counts = np.bincount(flat.ravel(), minlength=_RESAMPLES * size)
+        found.append(counts.reshape(_RESAMPLES, size) / (runs * size))
+    return np.hstack(found)
 
 
 def rivals_of(table: polars.DataFrame, method: str) -> list[str]:

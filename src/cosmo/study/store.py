@@ -79,7 +79,8 @@ class Study:
             if isinstance(unit, TrainUnit) and unit.label == method and folder.exists():
                 loads = [(one.name, one.workload) for one in unit.played_on]
                 if any(
-                    (name, load.arrivals, load.rate) == (scenario, arrivals, rate)
+                    (name, load.arrivals) == (scenario, arrivals)
+                    and (load.rate == rate or load.trace)
                     for name, load in loads
                 ):
                     return folder
@@ -94,7 +95,7 @@ def prepare(folder: Path, plan: Plan) -> None:
         refocus(folder, plan.focus)
         return
     if not empty:
-        raise InputError(f"--out = '{folder}': is not empty and has no study in it")
+        raise InputError(f"out = '{folder}': is not empty and has no study in it")
     about = {
         "format": FORMAT,
         **made_here(),
@@ -103,7 +104,7 @@ def prepare(folder: Path, plan: Plan) -> None:
         "yardsticks": yardsticks_of(plan),
     }
     with whole_file(folder / PLAN) as temporary:
-        temporary.write_text(dump(plan) + "\n", encoding="utf-8")
+        temporary.write_text(dump(plan), encoding="utf-8")
     write_record(folder / STUDY, about)
 
 
@@ -115,26 +116,26 @@ def _check_same(folder: Path, plan: Plan) -> None:
         # A field that an older study does not have was as it is by default.
         if about["plan"].get(name, Plan.model_fields[name].get_default()) != value:
             raise InputError(
-                f"--out = '{folder}': has a study with another {name}; choose another folder"
+                f"out = '{folder}': has a study with another {name}; choose another folder"
             )
     if about["version"] != cosmo.__version__:
         raise InputError(
-            f"--out = '{folder}': was begun by cosmo {about['version']}, this is"
+            f"out = '{folder}': was begun by cosmo {about['version']}, this is"
             f" {cosmo.__version__}; choose another folder"
         )
     now = plan.resolved()
     for source, scenario in about["resolved"]["scenarios"].items():
         if now["scenarios"].get(source) != scenario:
             raise InputError(
-                f"--out = '{folder}': {source!r} has changed since; choose another folder"
+                f"out = '{folder}': {source!r} has changed since; choose another folder"
             )
     for name, trace in about["resolved"].get("traces", {}).items():
         if now["traces"].get(name) != trace:
             raise InputError(
-                f"--out = '{folder}': the trace of {name!r} has changed since; choose another"
+                f"out = '{folder}': the trace of {name!r} has changed since; choose another"
             )
     if now["training"] != about["resolved"]["training"]:
-        raise InputError(f"--out = '{folder}': the training has changed; choose another folder")
+        raise InputError(f"out = '{folder}': the training has changed; choose another folder")
 
 
 def refocus(folder: Path, focus: str | None) -> None:
@@ -146,7 +147,7 @@ def refocus(folder: Path, focus: str | None) -> None:
     plan.check_focus()
     about["plan"] = plan.model_dump(mode="json")
     with whole_file(folder / PLAN) as temporary:
-        temporary.write_text(dump(plan) + "\n", encoding="utf-8")
+        temporary.write_text(dump(plan), encoding="utf-8")
     write_record(folder / STUDY, about)
 
 
@@ -204,7 +205,7 @@ def with_axes(metrics: polars.DataFrame, plan: Plan) -> polars.DataFrame:
     return metrics.join(axes, on=["scenario", "method"], how="left", maintain_order="left")
 
 
-def load(folder: str | Path) -> Study:
+def load_study(folder: str | Path) -> Study:
     """A study's results as data frames."""
     folder = Path(folder)
     about = read_about(folder)

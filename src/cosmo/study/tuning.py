@@ -1,101 +1,113 @@
-"""`cosmo.tune`: the parameters of a method, chosen on validation workloads.
+"""`cosmo.tune`: parameters of a method, chosen by Optuna on validation workloads.
 
-Episodes of tuning are numbered as those of validation are (R25), so that no workload that a method
-is evaluated on has chosen its parameters. The best setting is then compared with the default on
-further validation episodes, which the search has not seen: the best of many is partly the luckiest
-of them, and its lead on the episodes that chose it would be too large.
+Tuning plays the episodes that a training is validated on (R25), so that no workload of an
+evaluation helps to choose a parameter. The best setting is then compared with the default on as
+many further validation episodes: on the episodes that chose it, its lead is partly luck.
 
-Settings come in batches of a fixed size and are told to the search in their order, whoever played
-them, so that the result depends on the seed alone. Going on after an interruption is doing it
-again, with what is finished read from the disk.
+The result depends on the seeds and not on the number of processes: Optuna is asked for settings in
+batches of a fixed size and told their values in their order. To resume a search is to repeat it,
+with what is finished read from the folder.
 """
 
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars
 
 import cosmo
-from cosmo.control.named import ScenarioLike, Settings, as_scenario
-from cosmo.control.registry import kind_of, method
-from cosmo.errors import InputError, did_you_mean
-from cosmo.files import only_run, read_record, write_record
-from cosmo.learn.run import VALIDATION_EPISODES
+from cosmo.control.arguments import ScenarioLike, Settings, as_scenario, several
+from cosmo.errors import InputError
+from cosmo.files import made_folder, only_run, read_record, write_record
+from cosmo.measure import METRICS
 from cosmo.node import Method
-from cosmo.policy.registry import made, with_parameters
-from cosmo.scenario import Scenario, without_trace
-from cosmo.study.executor import Executor
-from cosmo.study.players import Here, InFolder, Player
+from cosmo.scenario import without_trace
+from cosmo.study import checks
+from cosmo.study.executor import Executor, Failed, Finished, carry_out
 from cosmo.study.pool import LocalExecutor
-from cosmo.study.search import batches
-from cosmo.study.space import Over, Setting, Space, corners, grid, space_of
-from cosmo.study.statistics import paired_over_loads
-from cosmo.study.tuned import Tuned
-from cosmo.study.units import PlayUnit, at_load
-from cosmo.study.verdict import mean_over_loads
-from cosmo.tables import write_table
+from cosmo.study.search import Search, as_text, as_texts, grid, optuna_module
+from cosmo.study.statistics import Difference, mean_over_loads, paired_over_loads
+from cosmo.study.units import PlayUnit, result_table
+from cosmo.tables import read_parquet, write_table
 
-FORMAT, RECORD, TRIALS, UNITS = 1, "tune.json", "trials.parquet", "units"
-GREATER_IS_BETTER = (
-    "success_rate", "net_utility_per_task", "utility_per_task", "decision_accuracy",
-    "accepted_success_rate", "route_accuracy",
-)  # fmt: skip
-_SHOWN = ("success_rate", "net_utility_per_task", "update_cost_rate")
-_MOST_TRIALS = 100_000
+SHOWN = ("success_rate", "net_utility_per_task", "update_cost_rate")
+_FORMAT, _RECORD = 1, "tune.json"
+_BATCH = 8
+
+# Plays units: (a unit's name, its `result_table`), in any order. If a unit fails, its table has one
+# column, `failed`: why, in one line.
+Play = Callable[[Sequence[PlayUnit]], Iterator[tuple[str, polars.DataFrame]]]
+Progress = Callable[[float], None]  # the share of the work that is done
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is searched, and on which workloads."""
+@dataclass(frozen=True, repr=False)
+class Tuned:
+    """The result of `cosmo.tune`.
 
-    method: str  # by its name; of a class without a file, the class's name
-    space: Space
-    scenario: Scenario
-    arrivals: tuple[str, ...]
-    rates: tuple[float, ...]
-    seeds: tuple[int, ...]
-    episodes: int  # of each run, at each load
-    metric: str
-    seed: int  # of the search
+    `best_mean`, `default_mean` and `difference` are measured on validation episodes that the search
+    did not use; the numbers of the trials on those that it used.
+    """
 
-    def units(self, name: str, fresh: bool = False) -> list[PlayUnit]:
-        """A method on all loads; on episodes of the search, or on as many that are not in it."""
-        first = VALIDATION_EPISODES + (self.episodes if fresh else 0)
-        return [
-            PlayUnit(self.scenario, process, self.rates, name, self.seeds, self.episodes, first)
-            for process in self.arrivals
-        ]
+    search: Search  # what was asked
+    method: str  # the best, by a name that can be pasted; the default's if nothing beat it
+    parameters: Mapping[str, str]  # its setting, as text; empty if it is the default
+    trials: polars.DataFrame
+    best_mean: float  # of the metric, over the loads
+    default_mean: float
+    difference: Difference | None  # best minus default, paired; None if there is nothing to compare
+    study: Any = None  # Optuna's, for `optuna.visualization` and `optuna.importance`
 
-    def named(self, setting: Setting) -> str:
-        """The method with a setting."""
-        return with_parameters(self.method, setting)
+    @property
+    def checked_on(self) -> int:
+        """Episodes of the comparison with the default, at each load."""
+        return len(self.search.seeds) * self.search.episodes
 
-    def document(self) -> dict[str, Any]:
-        """All of it as plain data."""
-        return {
-            "method": self.method,
-            "over": {name: str(axis) for name, axis in self.space.items()},
-            "scenario": self.scenario.model_dump(mode="json"),
-            "arrivals": list(self.arrivals),
-            "rates": list(self.rates),
-            "seeds": list(self.seeds),
-            "episodes": self.episodes,
-            "metric": self.metric,
-            "seed": self.seed,
-        }
+    def to_frame(self) -> polars.DataFrame:
+        """A row for every trial, in the order in which they were tried, the default first.
+
+        Columns: `method`, each parameter as text (null: its default), the metric, success, net
+        utility and update cost as means over the loads, `failed` (the cause, or null).
+        """
+        return self.trials
+
+    def ranked(self) -> polars.DataFrame:
+        """The same, best first, every method once; what failed comes last."""
+        once = self.trials.unique("method", maintain_order=True, keep="first")
+        return once.sort(self.search.metric, descending=True, nulls_last=True, maintain_order=True)
+
+    def sentence(self) -> str:
+        """The best setting against the default, in words."""
+        metric, lead = METRICS[self.search.metric], self.difference
+        title, digits = metric.title, metric.digits
+        where = f"on {self.checked_on} validation episodes that the search did not use"
+        if not self.parameters:
+            value = f"{title} {self.default_mean:.{digits}f}"
+            return f"No setting beats the default {self.search.method} ({value} {where})."
+        setting = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        means = f"{title} {self.best_mean:.{digits}f} against {self.default_mean:.{digits}f}"
+        if lead is None or not lead.known:
+            return f"{setting}: {means} of the default, {where}, too few to say which is better."
+        how = "and the default cannot be told apart"
+        if lead.low > 0.0 or lead.high < 0.0:
+            how = "beats the default" if lead.low > 0.0 else "is worse than the default after all"
+        interval = f"{lead.mean:+.{digits}f} [{lead.low:+.{digits}f}, {lead.high:+.{digits}f}]"
+        return f"{setting} {how}: {means}, {interval}, {where}."
+
+    def __repr__(self) -> str:
+        return f"<Tuned {self.method}: {self.sentence()}>"
 
 
 def tune(
     scenario: ScenarioLike,
     method: str | type[Method],
-    over: Over,
+    over: Mapping[str, Any] | Iterable[str],
     *,
-    rates: Iterable[float] | None = None,
+    rates: float | Iterable[float] | None = None,
     arrivals: str | Sequence[str] | None = None,
     seeds: Iterable[int] = (0, 1, 2),
     episodes: int = 5,
@@ -112,227 +124,174 @@ def tune(
     `workers` processes (all cores), or a class, played in this process. `over` names parameters:
     `{"threshold_ms": (0, 30)}` for a range, `{"keep": [2, 3, 5]}` for values, or as on the command
     line, `["interval_ms=1:1000:log"]`. Up to `trials` settings are tried; all, if there are no
-    more. Each plays `episodes` episodes of every run (`seeds`) at every load. The greatest mean of
-    `metric` wins. With `out`, a folder keeps what is finished, and the same call goes on there.
+    more. Each plays `episodes` episodes of every run (`seeds`) at every load; a trace is replaced
+    by Poisson arrivals. The greatest mean of `metric` wins. With `out`, a folder keeps what is
+    finished, and the same call resumes there.
 
     The best setting is compared with the default on as many episodes again that were not used to
-    choose it. Ranges need Optuna. Raises InputError in one line for what is not there or not
-    allowed.
+    choose it. Needs Optuna. Raises InputError in one line for what is unknown or not allowed, and
+    for a folder of another search.
     """
-    where = as_scenario(scenario, settings)
-    question = question_of(
-        where, method, over, rates=rates, arrivals=arrivals, seeds=seeds, episodes=episodes,
-        metric=metric, search_seed=search_seed,
-    )  # fmt: skip
-    if isinstance(method, type):
-        if out is not None:
-            raise InputError("out: only with a method by name, as in mine.py:Mine")
-        return answered(question, Here(method), trials)
-    with ExitStack() as stack:
-        folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory()))
-        return tuned_in(folder, question, LocalExecutor(workers), trials)
-
-
-def question_of(
-    scenario: Scenario,
-    method: str | type[Method],
-    over: Over,
-    *,
-    rates: Iterable[float] | None,
-    arrivals: str | Sequence[str] | None,
-    seeds: Iterable[int],
-    episodes: int,
-    metric: str,
-    search_seed: int,
-) -> Question:
-    """The arguments of `tune`, checked. A trace is replaced by Poisson arrivals, as in training."""
-    if isinstance(method, str):
-        kind, fixed = kind_of(method)
-        name = method
-    else:
-        kind, fixed, name = method, {}, method.__name__
-    if metric not in GREATER_IS_BETTER:
-        close = did_you_mean(metric, GREATER_IS_BETTER)
-        allowed = ", ".join(GREATER_IS_BETTER)
-        raise InputError(f"--metric = {metric!r}: must be one of {allowed}{close}")
-    if not 1 <= episodes <= VALIDATION_EPISODES // 4:
-        raise InputError(f"--episodes = {episodes}: must be from 1 to {VALIDATION_EPISODES // 4}")
-    runs = tuple(seeds)
-    if not runs or len(set(runs)) < len(runs):
-        raise InputError(f"--seeds = {list(runs)}: must be different, and one at least")
-    world = without_trace(scenario)
-    processes = (arrivals,) if isinstance(arrivals, str) else tuple(arrivals or ())
-    question = Question(
-        method=name,
-        space=space_of(kind, over, fixed),
+    world = without_trace(as_scenario(scenario, settings))
+    processes = [arrivals] if isinstance(arrivals, str) else arrivals
+    search = Search(
         scenario=world,
-        arrivals=processes or (world.workload.arrivals,),
-        rates=tuple(float(rate) for rate in rates or (world.workload.rate,)),
-        seeds=runs,
+        method=method if isinstance(method, str) else method.__name__,
+        over=as_texts(over),
+        arrivals=tuple(processes or [world.workload.arrivals]),
+        rates=tuple([world.workload.rate] if rates is None else several(rates)),
+        seeds=tuple(seeds),
         episodes=episodes,
         metric=metric,
         seed=search_seed,
+        trials=trials,
+        kind=None if isinstance(method, str) else method,
     )
-    for process in question.arrivals:
-        for rate in question.rates:
-            at_load(world, process, rate)
-    for setting in corners(question.space):  # what a constructor refuses is refused at once
-        _made(question, method, setting)
-    return question
-
-
-def _made(question: Question, given: str | type[Method], setting: Setting) -> None:
-    name = question.named(setting)
-    if isinstance(given, str):
-        method(name)
-    else:
-        made(name, given, name.partition(":")[2])
+    if search.kind is not None:
+        if out is not None:
+            raise InputError("out: only with a method by name, as in mine.py:Mine")
+        return tuned(search)
+    with ExitStack() as stack:
+        folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory()))
+        return tuned_in(folder, search, LocalExecutor(workers))
 
 
 def tuned_in(
-    folder: Path,
-    question: Question,
-    executor: Executor,
-    trials: int,
-    told: Callable[[float], None] = lambda share: None,
+    folder: Path, search: Search, executor: Executor, progress: Progress = lambda share: None
 ) -> Tuned:
-    """The answer, found in a folder; what is finished there is not done again.
+    """The same as `tuned`, played by an executor; what is finished in the folder is not played.
 
-    Raises InputError if the folder is another tuning's, or another run is at work in it.
+    Raises InputError also if the folder is another search's, or another run is at work in it.
     """
     with only_run(folder), executor.kept():
-        _prepare(folder, question)
-        found = answered(question, InFolder(folder / UNITS, executor), trials, told)
-        write_table(folder / TRIALS, found.to_frame())
-        return found
+        _prepare(folder, search.document())
+        result = tuned(search, in_folder(folder / "units", executor), progress)
+        write_table(folder / "trials.parquet", result.to_frame())
+        return result
 
 
-def _prepare(folder: Path, question: Question) -> None:
-    document = question.document()
-    if (folder / RECORD).exists():
-        before = read_record(folder / RECORD, "there is no tuning", "cosmo tune", FORMAT)
-        for name, value in document.items():
-            if before.get(name) != value:
-                raise InputError(
-                    f"--out = '{folder}': has a tuning with another {name}; choose another folder"
-                )
-        return
-    if any(folder.iterdir()):
-        raise InputError(f"--out = '{folder}': is not empty and has no tuning in it")
-    write_record(folder / RECORD, {"format": FORMAT, "version": cosmo.__version__, **document})
-
-
-def answered(
-    question: Question,
-    player: Player,
-    trials: int,
-    told: Callable[[float], None] = lambda share: None,
+def tuned(
+    search: Search, play: Play | None = None, progress: Progress = lambda share: None
 ) -> Tuned:
-    """Play settings until all trials are done, then the best and the default on fresh episodes."""
-    if not 1 <= trials <= _MOST_TRIALS:
-        raise InputError(f"--trials = {trials}: must be from 1 to {_MOST_TRIALS}")
-    few = grid(question.space, trials)
-    count, processes, done = len(few) if few else trials, len(question.arrivals), 0
-    whole = (count + 3) * processes  # trials, the default, and both again
+    """The best of the default and all settings tried, compared with the default.
 
-    def one_more() -> None:
-        nonlocal done
-        done += 1
-        told(min(done / whole, 1.0))
+    The same for the same search, whoever plays (this process, unless `play` is given) and in
+    whichever order. Raises InputError if the default fails, or the metric cannot be measured.
+    """
+    optuna, space = optuna_module(), search.space()
+    sampler = optuna.samplers.TPESampler(seed=search.seed)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    listed = grid(space, search.trials)
+    for values in listed:
+        study.enqueue_trial(values)
+    count, default, rows = len(listed) or search.trials, search.method, list[dict[str, Any]]()
+    whole = (count + 3) * len(search.arrivals)  # trials, the default, and the comparison
+    known: dict[str, polars.DataFrame] = {}  # by unit
 
-    default, rows = question.method, list[dict[str, Any]]()
-    frames: dict[str, polars.DataFrame | str] = {}
-    source = batches(question.space, trials, question.seed)
-    asked: list[Setting] = next(source)
-    while asked:
-        names = [question.named(setting) for setting in asked]
-        new = [name for name in dict.fromkeys([default, *names]) if name not in frames]
-        frames |= _played(question, player, new, one_more)
-        if isinstance(frames[default], str):
-            raise InputError(f"{default}: {frames[default]}")
-        rows += [_trial(question, default, {}, frames[default])] if not rows else []
-        rows += [
-            _trial(question, name, setting, frames[name])
-            for name, setting in zip(names, asked, strict=True)
-        ]
-        try:
-            asked = source.send([_value(frames[name], question.metric) for name in names])
-        except StopIteration:
-            break
-    known = [row for row in rows if row[question.metric] is not None]
-    if not known:
-        raise InputError(f"{default}: {question.metric} could not be measured in any trial")
-    best = max(known, key=lambda row: float(row[question.metric]))
-    pair = list(dict.fromkeys([best["method"], default]))
-    fresh = _played(question, player, pair, one_more, fresh=True)
-    return _told(question, rows, best, fresh)
+    def played(names: Sequence[str], fresh: bool = False) -> list[polars.DataFrame]:
+        """Of each method over all loads."""
+        units = [search.units(name, fresh) for name in names]
+        new = {unit.name: unit for own in units for unit in own if unit.name not in known}
+        for name, frame in (play or in_this_process(search))(list(new.values())):
+            known[name] = frame
+            progress(len(known) / whole)
+        tables = ([known[unit.name] for unit in own] for own in units)
+        return [polars.concat(own, how="diagonal") for own in tables]
 
-
-def _played(
-    question: Question,
-    player: Player,
-    names: Sequence[str],
-    told: Callable[[], None],
-    fresh: bool = False,
-) -> dict[str, polars.DataFrame | str]:
-    """Rows of each method on all loads, or why one of them failed."""
-    units = {name: question.units(name, fresh) for name in names}
-    found = player.play([unit for own in units.values() for unit in own], told)
-    together: dict[str, polars.DataFrame | str] = {}
-    for name, own in units.items():
-        parts = [found[unit.name] for unit in own]
-        causes = [part for part in parts if isinstance(part, str)]
-        frames = [part for part in parts if not isinstance(part, str)]
-        together[name] = causes[0] if causes else polars.concat(frames, how="diagonal")
-    return together
-
-
-def _value(frame: polars.DataFrame | str, metric: str) -> float | None:
-    value = math.nan if isinstance(frame, str) else mean_over_loads(frame, metric)
-    return None if math.isnan(value) else value
+    for first in range(0, count, _BATCH):
+        asked = [study.ask(space) for _ in range(min(_BATCH, count - first))]
+        settings = [{name: as_text(trial.params[name]) for name in space} for trial in asked]
+        batch = [{}, *settings] if not rows else settings
+        frames = played([search.named(setting) for setting in batch])
+        rows += [_row(search, *each) for each in zip(batch, frames, strict=True)]
+        if rows[0]["failed"] is not None:
+            raise InputError(f"{default}: {rows[0]['failed']}")
+        for trial, row in zip(asked, rows[-len(asked) :], strict=True):
+            value = row[search.metric]
+            study.tell(trial, value, optuna.trial.TrialState.FAIL if value is None else None)
+    measured = [row for row in rows if row[search.metric] is not None]
+    if not measured:
+        raise InputError(f"{default}: {search.metric} could not be measured in any trial")
+    best = max(measured, key=lambda row: float(row[search.metric]))
+    check = played([best["method"], default], fresh=True)
+    for name, frame in zip((best["method"], default), check, strict=True):
+        if failed := _failure(frame):
+            raise InputError(f"{name}: {failed}")
+    lead = None
+    if best["method"] != default and len(search.seeds) * search.episodes > 1:
+        both = polars.concat(check, how="diagonal")
+        lead = paired_over_loads(both, best["method"], default, search.metric)
+    return Tuned(
+        search=search,
+        method=best["method"],
+        parameters={name: best[name] for name in space if best[name] is not None},
+        trials=polars.DataFrame(rows, infer_schema_length=None),
+        best_mean=mean_over_loads(check[0], search.metric),
+        default_mean=mean_over_loads(check[1], search.metric),
+        difference=lead,
+        study=study,
+    )
 
 
-def _trial(
-    question: Question, name: str, setting: Setting, frame: polars.DataFrame | str
-) -> dict[str, Any]:
+def in_this_process(search: Search) -> Play:
+    """Plays units one after the other."""
+
+    def play(units: Sequence[PlayUnit]) -> Iterator[tuple[str, polars.DataFrame]]:
+        for unit in units:
+            try:
+                yield unit.name, result_table(unit.played(search.made))
+            except InputError as error:
+                yield unit.name, polars.DataFrame({"failed": [str(error)]})
+
+    return play
+
+
+def in_folder(folder: Path, executor: Executor) -> Play:
+    """Has an executor play units, each in a folder of its own; what is finished is only read."""
+
+    def play(units: Sequence[PlayUnit]) -> Iterator[tuple[str, polars.DataFrame]]:
+        for unit in units:
+            if checks.damage(folder / unit.name):
+                checks.discard(folder / unit.name)
+        left = [unit for unit in units if not checks.finished(folder / unit.name)]
+        events = list(map(Finished, (unit for unit in units if unit not in left)))
+        for event in chain(events, executor.run(left, folder, carry_out) if left else ()):
+            path = folder / event.unit.name / checks.METRICS_FILE
+            if isinstance(event, Failed):
+                yield event.unit.name, polars.DataFrame({"failed": [event.cause]})
+            elif isinstance(event, Finished):
+                yield event.unit.name, read_parquet(path, f"'{path}': is damaged")
+
+    return play
+
+
+def _failure(frame: polars.DataFrame) -> str | None:
+    return frame["failed"].drop_nulls()[0] if "failed" in frame.columns else None
+
+
+def _row(search: Search, setting: Mapping[str, str], frame: polars.DataFrame) -> dict[str, Any]:
     """A row of the table of trials."""
-    metrics = dict.fromkeys([question.metric, *_SHOWN])
+    failed = _failure(frame)
+    means = {metric: mean_over_loads(frame, metric) for metric in (search.metric, *SHOWN)}
     return {
-        "method": name,
-        **{parameter: setting.get(parameter) for parameter in question.space},
-        **{metric: _value(frame, metric) for metric in metrics},
-        "failed": frame if isinstance(frame, str) else None,
+        "method": search.named(setting),
+        **{parameter: setting.get(parameter) for parameter in search.over},
+        **{name: None if failed or math.isnan(mean) else mean for name, mean in means.items()},
+        "failed": failed,
     }
 
 
-def _told(
-    question: Question,
-    rows: list[dict[str, Any]],
-    best: dict[str, Any],
-    fresh: dict[str, polars.DataFrame | str],
-) -> Tuned:
-    frames = []
-    for name, frame in fresh.items():
-        if isinstance(frame, str):
-            raise InputError(f"{name}: {frame}")
-        frames.append(frame)
-    metrics, default, metric = (
-        polars.concat(frames, how="diagonal"),
-        question.method,
-        question.metric,
-    )
-    several = len(question.seeds) * question.episodes > 1
-    return Tuned(
-        method=str(best["method"]),
-        parameters={name: best[name] for name in question.space if best[name] is not None},
-        default=default,
-        metric=metric,
-        trials=polars.DataFrame(rows, infer_schema_length=None),
-        best_mean=mean_over_loads(metrics.filter(method=best["method"]), metric),
-        default_mean=mean_over_loads(metrics.filter(method=default), metric),
-        difference=paired_over_loads(metrics, best["method"], default, metric)
-        if len(frames) > 1 and several
-        else None,
-        document=question.document(),
-        checked_on=len(question.seeds) * question.episodes,
-    )
+def _prepare(folder: Path, document: Mapping[str, Any]) -> None:
+    """Make the folder this search's; InputError if it has another one's results, or other files."""
+    empty = made_folder(folder)
+    if (folder / _RECORD).exists():
+        before = read_record(folder / _RECORD, "there is no tuning", "cosmo tune", _FORMAT)
+        for name in (name for name, value in document.items() if before.get(name) != value):
+            raise InputError(
+                f"out = '{folder}': has a tuning with another {name}; choose another folder"
+            )
+    elif not empty:
+        raise InputError(f"out = '{folder}': is not empty and has no tuning in it")
+    else:
+        about = {"format": _FORMAT, "version": cosmo.__version__, **document}
+        write_record(folder / _RECORD, about)

@@ -18,16 +18,17 @@ from typing import Any, Protocol
 
 import polars
 
-from cosmo.control import Simulation, evaluate, method, simulate_runs
+from cosmo.control import Simulation, evaluate, simulate_runs
+from cosmo.control.arguments import MethodLike
+from cosmo.engine import engine_of
 from cosmo.learn.run import Config
 from cosmo.measure import METRICS, clairvoyant_bound
-from cosmo.node import Method
 from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed
 from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, write_done
 from cosmo.study.method_files import digests, trace_digests
 from cosmo.tables import read_parquet, write_table
-from cosmo.workload import episode, recorded_windows, trace_of
+from cosmo.workload import episode, mean_rate, recorded_windows, trace_of
 
 KEYS = ("scenario", "arrivals", "rate", "method", "seed", "episode")
 BOUNDS: dict[str, Any] = {
@@ -61,7 +62,9 @@ class Unit(Protocol):
 
 
 def at_load(scenario: Scenario, arrivals: str, rate: float) -> Scenario:
-    """The scenario with one load."""
+    """The scenario with one load. A trace brings its own; what nodes are told of it stays (R36)."""
+    if scenario.workload.trace:
+        return scenario
     return changed(scenario, {"workload.arrivals": arrivals, "workload.rate": rate})
 
 
@@ -76,6 +79,11 @@ class PlayUnit:
     seeds: tuple[int, ...]
     episodes: int
     first_episode: int = 0  # evaluation counts from 0, validation from elsewhere (R25)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it needs the machine for itself, as what is played in real time does."""
+        return engine_of(self.scenario).play is not None
 
     @cached_property
     def name(self) -> str:
@@ -98,15 +106,27 @@ class PlayUnit:
 
     def carry_out(self, folder: Path, report: Report) -> None:
         """Play all runs at every rate."""
-        start, rows = time.monotonic(), []
-        for done, rate in enumerate(self.rates):
+        start = time.monotonic()
+        rows = self.played(lambda name: name, report)
+        _finish(folder, self._content(), rows, start)
+
+    def played(
+        self, make: Callable[[str], MethodLike], report: Report = lambda share: None
+    ) -> list[dict[str, Any]]:
+        """Rows (`result_table`) of all runs; each rate has a method of its own."""
+        rows = []
+        for done, rate in enumerate(self.rates, 1):
             scenario = at_load(self.scenario, self.arrivals, rate)
             rows += played_rows(
-                scenario, self.method, method(self.method), self.seeds, self.episodes,
+                scenario,
+                self.method,
+                make(self.method),
+                self.seeds,
+                self.episodes,
                 self.first_episode,
-            )  # fmt: skip
-            report((done + 1) / len(self.rates))
-        _finish(folder, self._content(), rows, start)
+            )
+            report(done / len(self.rates))
+        return rows
 
 
 @dataclass(frozen=True)
@@ -206,7 +226,7 @@ class TrainUnit:
             runs,
             self.config,
             resume=True,
-            told=lambda episode, _: report(0.9 * episode / self.config.episodes),
+            on_episode=lambda episode, _: report(0.9 * episode / self.config.episodes),
         )
         rows = self._played(load_controller(folder / CHECKPOINT), report)
         path = folder / CHECKPOINT / CURVES_FILE
@@ -227,7 +247,7 @@ class TrainUnit:
         points = [(scenario,) * count for scenario in self.played_on] if self.everywhere else [each]
         rows = []
         for done, scenarios in enumerate(points):
-            found = evaluate(controller, self.episodes, scenarios)
+            found = evaluate(controller, scenarios, episodes=self.episodes)
             for scenario, seed, result in zip(scenarios, controller.seeds, found, strict=True):
                 rows += result_rows(scenario, self.label, seed, result)
             report(0.9 + 0.1 * (done + 1) / len(points))
@@ -244,7 +264,7 @@ def _name(*parts: Any) -> str:
 def played_rows(
     scenario: Scenario,
     name: str,
-    chosen: Method,
+    chosen: MethodLike,
     seeds: Sequence[int],
     episodes: int,
     first_episode: int = 0,
@@ -265,12 +285,16 @@ def result_rows(
     Of a trace also `trace_windows`, its length in windows, on which intervals depend.
     """
     load = scenario.workload
-    trace = {"trace_windows": recorded_windows(scenario, trace_of(scenario))} if load.trace else {}
+    rate, trace = float(load.rate), {}
+    if load.trace:
+        tasks = trace_of(scenario)
+        rate = mean_rate(tasks, scenario.en.count)
+        trace["trace_windows"] = recorded_windows(scenario, tasks)
     return [
         {
             "scenario": scenario.name,
             "arrivals": load.arrivals,
-            "rate": float(load.rate),
+            "rate": rate,
             "method": name,
             "seed": seed,
             "episode": number,

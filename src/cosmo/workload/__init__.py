@@ -3,8 +3,8 @@
 from cosmo.workload.arrivals import squared_variation
 from cosmo.workload.generate import episode, from_tasks, idle_delay_ms
 from cosmo.workload.public import FORMATS, imported
-from cosmo.workload.table import BackgroundTasks, Episode, Tasks
-from cosmo.workload.trace import read_trace, write_trace
+from cosmo.workload.table import BackgroundTasks, Episode, SpeedChanges, Tasks
+from cosmo.workload.trace import read_trace, unread_columns, write_trace
 from cosmo.workload.windows import (
     duration_ms,
     mean_rate,
@@ -19,6 +19,7 @@ __all__ = [
     "FORMATS",
     "BackgroundTasks",
     "Episode",
+    "SpeedChanges",
     "Tasks",
     "duration_ms",
     "episode",
@@ -30,6 +31,7 @@ __all__ = [
     "recorded_windows",
     "squared_variation",
     "trace_of",
+    "unread_columns",
     "whole_windows",
     "widening",
     "window",

@@ -19,11 +19,18 @@ def expected_events(scenario: Scenario, window_ms: float, tasks: float | None = 
     """Of an episode; with `tasks` given, these are not drawn."""
     load, other, fading = scenario.workload, scenario.background, scenario.fading
     found = scenario.en.count * load.rate * window_ms / 1000.0 if tasks is None else tasks
+    if tasks is None and load.wave is not None:
+        found *= 1.0 + load.wave.amplitude  # candidates, of which some are kept
     if tasks is None and load.arrivals == "bursty":
         found += scenario.en.count * 2.0 * window_ms / sum(load.burst.dwell_ms)
-    if any(other.rates):
-        found += scenario.sn.count * max(other.rates) * window_ms / 1000.0
-        found += scenario.sn.count * 2.0 * window_ms / sum(other.dwell_ms)
+    for rates, dwell in zip(
+        *(other.each(name, scenario.sn.count) for name in ("rates", "dwell_ms")), strict=True
+    ):
+        if any(rates):
+            found += max(rates) * window_ms / 1000.0 + 2.0 * window_ms / sum(dwell)
+    for nodes in (scenario.en, scenario.sn):
+        if nodes.speed is not None:
+            found += nodes.count * 2.0 * window_ms / sum(nodes.speed.dwell_ms)
     if fading.factors != (1.0, 1.0):
         found += 2.0 * len(scenario.links) * window_ms / fading.period_ms
     return found + scenario.sn.count * window_ms / _LOOK_MS

@@ -1,6 +1,8 @@
 """Episodes from a scenario and a seed (R2, R3, R26), or from given tasks."""
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +10,9 @@ from numpy.typing import NDArray
 from cosmo.node.units import BYTES_PER_MS, transfer_ms
 from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
-from cosmo.workload.arrivals import arrival_times, modulated
+from cosmo.workload.arrivals import arrival_times, en_rates, modulated, total_rate
 from cosmo.workload.effort import check_effort
-from cosmo.workload.table import BackgroundTasks, Episode, Tasks
+from cosmo.workload.table import BackgroundTasks, Episode, SpeedChanges, Tasks
 from cosmo.workload.windows import trace_of, window
 
 Floats = NDArray[np.float64]
@@ -27,24 +29,25 @@ def episode(scenario: Scenario, seed: int, number: int) -> Episode:
             scenario, window(scenario, trace_of(scenario), seed, number), seed, number
         )
     check_effort(scenario, scenario.episode.window_ms)
-    cells = [_cell(scenario, seed, number, en) for en in range(scenario.en.count)]
+    cells = [_cell(scenario, seed, number, en, rate) for en, rate in enumerate(en_rates(scenario))]
     columns = [np.concatenate(column) for column in zip(*cells, strict=True)]
     order = np.argsort(columns[0], kind="stable")
-    time, en, ue, size, cycles, deadline = (column[order] for column in columns)
     return Episode(
-        tasks=Tasks(time, en, ue, size, cycles, deadline),
+        tasks=Tasks(*(column[order] for column in columns)),
         background=_background(scenario, seed, number),
         rate_factor=_rate_factor(scenario, seed, number),
         window_ms=scenario.episode.window_ms,
         message_seed=_message_seed(seed, number),
         network_seed=_network_seed(seed, number),
-        rate=scenario.workload.rate * scenario.en.count,
+        rate=total_rate(scenario),
+        speeds=_speeds(scenario, seed, number),
     )
 
 
 def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Episode:
     """An episode with given tasks. The window is stretched to the next full second if they go on
-    beyond it; background load and link rates are drawn as ever.
+    beyond it; background load and link rates are drawn as ever, and true cycles if the tasks have
+    none (R35).
     """
     window = scenario.episode.window_ms
     if len(tasks) and tasks.time_ms[-1] >= window:
@@ -52,6 +55,10 @@ def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Epis
         longer = scenario.episode.model_copy(update={"window_ms": window})
         scenario = scenario.model_copy(update={"episode": longer})
     check_effort(scenario, window, len(tasks))
+    spread = scenario.workload.demand.spread
+    if tasks.as_declared and spread > 0.0:
+        true_cycles = _true(tasks.cycles, spread, stream(seed, Purpose.DEMAND, number))
+        tasks = replace(tasks, true_cycles=true_cycles)
     return Episode(
         tasks=tasks,
         background=_background(scenario, seed, number),
@@ -60,6 +67,7 @@ def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Epis
         message_seed=_message_seed(seed, number),
         network_seed=_network_seed(seed, number),
         rate=len(tasks) / (window / 1000.0),
+        speeds=_speeds(scenario, seed, number),
     )
 
 
@@ -95,18 +103,20 @@ def _transfer_ms(
     return np.asarray(transfer_ms(size, mbps * BYTES_PER_MS, hops, delay_ms, packet_bytes))
 
 
-def _cell(scenario: Scenario, seed: int, number: int, en: int) -> tuple[NDArray[np.generic], ...]:
+def _cell(
+    scenario: Scenario, seed: int, number: int, en: int, rate: float
+) -> tuple[NDArray[Any], ...]:
     def random(purpose: Purpose) -> np.random.Generator:
         return stream(seed, purpose, number, en)
 
     workload, deadline = scenario.workload, scenario.workload.deadline
-    time = arrival_times(scenario, random(Purpose.ARRIVALS))
+    time = arrival_times(scenario, en, rate, random(Purpose.ARRIVALS), random(Purpose.THINNING))
     count = len(time)
     size = _whole(workload.input_bytes, count, random(Purpose.INPUT_BYTES))
     cycles = _whole(workload.cycles, count, random(Purpose.CYCLES))
     slack = random(Purpose.SLACK).uniform(*deadline.slack_ms, count)
     ues = len(scenario.mobility.distances_m)
-    return (
+    columns = (
         time,
         np.full(count, en, np.int64),
         np.arange(count, dtype=np.int64) % ues,  # R2: the UEs in turn
@@ -114,6 +124,8 @@ def _cell(scenario: Scenario, seed: int, number: int, en: int) -> tuple[NDArray[
         cycles,
         deadlines_ms(scenario, en, size, cycles, slack),
     )
+    spread = workload.demand.spread
+    return (*columns, _true(cycles, spread, random(Purpose.DEMAND))) if spread > 0.0 else columns
 
 
 def _whole(bounds: tuple[float, float], count: int, random: np.random.Generator) -> Floats:
@@ -124,26 +136,63 @@ def _whole(bounds: tuple[float, float], count: int, random: np.random.Generator)
     return random.integers(low, high, count, endpoint=True).astype(np.float64)
 
 
+def _true(cycles: Floats, spread: float, random: np.random.Generator) -> Floats:
+    """R35: what tasks of these declared cycles really take; the mean stays."""
+    return cycles * np.exp(spread * random.standard_normal(len(cycles)) - 0.5 * spread**2)
+
+
 def _background(scenario: Scenario, seed: int, number: int) -> BackgroundTasks:
-    load, demand = scenario.background, scenario.workload
-    times, nodes, sizes, cycles = [], [], [], []
-    for sn in range(scenario.sn.count if any(load.rates) else 0):
-        when, size, work = (stream(seed, Purpose.BACKGROUND, number, sn, part) for part in range(3))
-        time = modulated(load.rates, load.dwell_ms, scenario.episode.window_ms, when)
-        times.append(time)
-        nodes.append(np.full(len(time), sn, np.int64))
-        sizes.append(_whole(demand.input_bytes, len(time), size))
-        cycles.append(_whole(demand.cycles, len(time), work))
-    if not times:
+    load, demand, sns = scenario.background, scenario.workload, scenario.sn.count
+    spread, together = demand.demand.spread, round(load.together * sns)
+    all_dwell = load.each("dwell_ms", sns)
+    parts: list[tuple[NDArray[Any], ...]] = []
+    for sn, rates in enumerate(load.each("rates", sns)):
+        if not any(rates):
+            continue
+        when, size, work, true = (
+            stream(seed, Purpose.BACKGROUND, number, sn, part) for part in range(4)
+        )
+        dwell, phases = all_dwell[sn], None
+        if sn < together:  # the same draws for all of them: one process
+            dwell, phases = all_dwell[0], stream(seed, Purpose.TENANTS, number)
+        time = modulated(rates, dwell, scenario.episode.window_ms, when, phases)
+        cycles = _whole(load.cycles or demand.cycles, len(time), work)
+        parts.append(
+            (
+                time,
+                np.full(len(time), sn, np.int64),
+                _whole(demand.input_bytes, len(time), size),
+                cycles,
+                *((_true(cycles, spread, true),) if spread > 0.0 else ()),
+            )
+        )
+    if not parts:
         return BackgroundTasks(np.empty(0), np.empty(0, np.int64), np.empty(0), np.empty(0))
-    time = np.concatenate(times)
-    order = np.argsort(time, kind="stable")
-    return BackgroundTasks(
-        time_ms=time[order],
-        sn=np.concatenate(nodes)[order],
-        input_bytes=np.concatenate(sizes)[order],
-        cycles=np.concatenate(cycles)[order],
-    )
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return BackgroundTasks(*(column[order] for column in columns))
+
+
+def _speeds(scenario: Scenario, seed: int, number: int) -> SpeedChanges:
+    """R37: changes up to the window's end; the first state of a node is a change at time 0."""
+    found: list[tuple[float, int, float]] = []
+    ens = scenario.en.count
+    for kind, nodes, first in ((0, scenario.en, 0), (1, scenario.sn, ens)):
+        if nodes.speed is None:
+            continue
+        factors, dwell = nodes.speed.factors, nodes.speed.dwell_ms
+        for node in range(nodes.count):
+            random = stream(seed, Purpose.SPEEDS, number, kind, node)
+            state, time = int(random.random() * sum(dwell) >= dwell[0]), 0.0
+            while time < scenario.episode.window_ms:
+                found.append((time, first + node, factors[state]))
+                time += random.exponential(dwell[state])
+                state = 1 - state
+    if not found:
+        return SpeedChanges()
+    found.sort(key=lambda change: change[0])  # stable: by node at equal times
+    times, nodes_, factors_ = zip(*found, strict=True)
+    return SpeedChanges(np.array(times), np.array(nodes_, np.int64), np.array(factors_))
 
 
 def _message_seed(seed: int, number: int) -> int:

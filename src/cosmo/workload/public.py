@@ -18,6 +18,7 @@ import polars
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
+from cosmo.files import MOST_TABLE, opened
 from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
 from cosmo.workload.generate import deadlines_ms
@@ -122,6 +123,8 @@ def _table(file: Path, columns: tuple[str, ...], header: bool) -> polars.DataFra
     """The columns of a CSV file as texts."""
     names: Any = None if header else list(columns)
     try:
+        with opened(file, MOST_TABLE):  # Polars reads it by its name, in pieces
+            pass
         table = polars.read_csv(file, has_header=header, new_columns=names, infer_schema=False)
     except OSError as error:
         raise InputError(f"'{file}': cannot be read ({error.strerror or error})") from None

@@ -1,9 +1,10 @@
 """The tables that an episode feeds into the world: plain columns, checked once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -11,7 +12,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of an episode in order of generation. `deadline_ms` counts from generation."""
+    """The tasks of an episode in order of generation. `deadline_ms` counts from generation.
+
+    `cycles` are the declared ones; `true_cycles` are given where tasks take others (R35).
+    """
 
     time_ms: Floats
     en: Ints
@@ -19,9 +23,31 @@ class Tasks:
     input_bytes: Floats
     cycles: Floats
     deadline_ms: Floats
+    true_cycles: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.time_ms)
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether tasks take the cycles that are declared."""
+        return self.true_cycles is None
+
+    @property
+    def work_cycles(self) -> Floats:
+        """What the tasks take: the true cycles, or the declared ones if these are true."""
+        return self.cycles if self.true_cycles is None else self.true_cycles
+
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """All columns in order; without the true cycles if these are as declared."""
+        six = self.time_ms, self.en, self.ue, self.input_bytes, self.cycles, self.deadline_ms
+        return six if self.true_cycles is None else (*six, self.true_cycles)
+
+    def taken(self, rows: ArrayLike | slice) -> "Tasks":
+        """Some of the tasks: a slice, a mask or numbers of rows."""
+        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
+        return Tasks(*(column[chosen] for column in self.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +58,29 @@ class BackgroundTasks:
     sn: Ints
     input_bytes: Floats
     cycles: Floats
+    true_cycles: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.time_ms)
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether tasks take the cycles that are declared."""
+        return self.true_cycles is None
+
+    @property
+    def work_cycles(self) -> Floats:
+        """What the tasks take: the true cycles, or the declared ones if these are true."""
+        return self.cycles if self.true_cycles is None else self.true_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedChanges:
+    """When nodes change their speed (R37), in order of time; all begin at factor 1."""
+
+    time_ms: Floats = field(default_factory=lambda: np.empty(0))
+    node: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ENs, then SNs
+    factor: Floats = field(default_factory=lambda: np.empty(0))
 
     def __len__(self) -> int:
         return len(self.time_ms)
@@ -48,3 +97,4 @@ class Episode:
     message_seed: int  # of the generator of losses and jitter (64 bits)
     network_seed: int  # of a packet-level network (63 bits)
     rate: float  # mean arrivals a second, all cells together
+    speeds: SpeedChanges = field(default_factory=SpeedChanges)

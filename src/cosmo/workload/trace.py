@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
 from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
-from cosmo.tables import read_parquet, write_table
+from cosmo.tables import csv_text, read_parquet, write_table
 from cosmo.workload.table import Tasks
 
 _REQUIRED = ("time_ms", "ue", "input_bytes", "cycles", "deadline_ms")
+_OPTIONAL = ("true_cycles",)
 
 Columns = dict[str, NDArray[np.float64]]
 
 
 def write_trace(path: Path, tasks: Tasks, ens: int) -> None:
-    """Write tasks; a column `en` is there where there are several ENs."""
+    """Write tasks; a column `en` is there where there are several ENs, `true_cycles` where these
+    are not as declared (R35).
+    """
     columns = {
         "time_ms": tasks.time_ms,
         "ue": tasks.ue,
@@ -31,6 +34,8 @@ def write_trace(path: Path, tasks: Tasks, ens: int) -> None:
     }
     if ens > 1:
         columns["en"] = tasks.en
+    if not tasks.as_declared:
+        columns["true_cycles"] = tasks.work_cycles
     write_table(path, polars.DataFrame(columns))
 
 
@@ -54,8 +59,26 @@ def read_trace(path: Path, scenario: Scenario) -> Tasks:
     return _read(path, scenario.en.count, len(scenario.mobility.distances_m))
 
 
+def unread_columns(path: Path, scenario: Scenario) -> list[str]:
+    """Names of a trace's columns that nothing is read from; none if it cannot be read at all."""
+    read = {*_names(scenario.en.count), *_OPTIONAL}
+    try:
+        if path.suffix == ".parquet":
+            header = list(polars.read_parquet_schema(path))
+        else:
+            with path.open(newline="", encoding="utf-8-sig") as file:
+                header = [name.strip() for name in next(csv.reader(file), [])]
+    except (OSError, ValueError, csv.Error, polars.exceptions.PolarsError):
+        return []  # reading it says what is wrong
+    return [name for name in header if name not in read]
+
+
+def _names(ens: int) -> tuple[str, ...]:
+    return (*_REQUIRED, "en") if ens > 1 else _REQUIRED
+
+
 def _read(path: Path, ens: int, ues: int) -> Tasks:
-    names = (*_REQUIRED, "en") if ens > 1 else _REQUIRED
+    names = _names(ens)
     if path.suffix == ".parquet":
         columns, lines, unit = _read_parquet(path, names)
     elif path.suffix == ".csv":
@@ -72,6 +95,7 @@ def _read(path: Path, ens: int, ues: int) -> Tasks:
         input_bytes=columns["input_bytes"],
         cycles=columns["cycles"],
         deadline_ms=columns["deadline_ms"],
+        **{name: columns[name] for name in _OPTIONAL if name in columns},
     )
 
 
@@ -83,20 +107,19 @@ def _missing(path: Path, header: list[str], names: tuple[str, ...]) -> None:
 
 def _read_csv(path: Path, names: tuple[str, ...]) -> tuple[Columns, NDArray[np.int64], str]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            header = [name.strip() for name in next(reader, [])]
-            _missing(path, header, names)
-            rows, lines = [], []
-            for row in reader:
-                if row:
-                    rows.append(row)
-                    lines.append(reader.line_num)
-                    if len(row) != len(header):
-                        raise InputError(
-                            f"{path}, line {reader.line_num}: {len(row)} values, "
-                            f"must be {len(header)} as in the header"
-                        )
+        reader = csv.reader(csv_text(path))
+        header = [name.strip() for name in next(reader, [])]
+        _missing(path, header, names)
+        rows, lines = [], []
+        for row in reader:
+            if row:
+                rows.append(row)
+                lines.append(reader.line_num)
+                if len(row) != len(header):
+                    raise InputError(
+                        f"{path}, line {reader.line_num}: {len(row)} values, "
+                        f"must be {len(header)} as in the header"
+                    )
     except OSError as error:
         raise InputError(f"trace = '{path}': cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
@@ -104,7 +127,7 @@ def _read_csv(path: Path, names: tuple[str, ...]) -> tuple[Columns, NDArray[np.i
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}") from None
     columns = {}
-    for name in names:
+    for name in (*names, *(each for each in _OPTIONAL if each in header)):
         place = header.index(name)
         texts = [row[place] for row in rows]
         try:
@@ -130,7 +153,7 @@ def _read_parquet(path: Path, names: tuple[str, ...]) -> tuple[Columns, NDArray[
         raise InputError(f"trace = '{path}': cannot be read ({reason})") from None
     _missing(path, table.columns, names)
     columns = {}
-    for name in names:
+    for name in (*names, *(each for each in _OPTIONAL if each in table.columns)):
         if not table[name].dtype.is_numeric():
             raise InputError(f"{path}: column {name} must hold numbers, not {table[name].dtype}")
         columns[name] = table[name].cast(polars.Float64).fill_null(float("nan")).to_numpy().copy()
@@ -141,7 +164,8 @@ def _check(
     path: Path, columns: Columns, lines: NDArray[np.int64], unit: str, ens: int, ues: int
 ) -> None:
     time = columns["time_ms"]
-    backwards = np.diff(time, prepend=-np.inf) < 0
+    backwards = np.zeros(len(time), np.bool_)
+    backwards[1:] = time[1:] < time[:-1]  # no difference, which infinities do not have
 
     def whole_below(name: str, count: int) -> NDArray[np.bool_]:
         value = columns[name]
@@ -153,14 +177,12 @@ def _check(
         ("time_ms", ~backwards, "must not be less than in the row before"),
         ("ue", whole_below("ue", ues), f"must be a whole number from 0 to {ues - 1}"),
         ("en", whole_below("en", ens), f"must be a whole number from 0 to {ens - 1}"),
-        ("input_bytes", columns["input_bytes"] > 0, "must be greater than 0"),
-        ("cycles", columns["cycles"] > 0, "must be greater than 0"),
-        ("deadline_ms", columns["deadline_ms"] > 0, "must be greater than 0"),
     ]
-    rules += [
-        (name, columns[name] <= MOST_AMOUNT, f"must be at most {MOST_AMOUNT:g}")
-        for name in ("input_bytes", "cycles", "deadline_ms")
-    ]
+    for name in ("input_bytes", "cycles", "deadline_ms", *_OPTIONAL):
+        if name in columns:
+            rules.append((name, columns[name] > 0, "must be greater than 0"))
+            limit = f"must be at most {MOST_AMOUNT:g}"
+            rules.append((name, columns[name] <= MOST_AMOUNT, limit))
     bad = [(int(np.argmin(good)), name, text) for name, good, text in rules if not good.all()]
     if bad:
         row, name, text = min(bad)

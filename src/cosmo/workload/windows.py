@@ -9,10 +9,8 @@ independent of one another, as all of them come from one trace: `widening` says 
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
@@ -95,21 +93,16 @@ def _resampled(scenario: Scenario, tasks: Tasks, random: np.random.Generator) ->
         )
         for start in starts.tolist()
     ]
-    return Tasks(*(np.concatenate(column) for column in zip(*map(_columns, pieces), strict=True)))
+    columns = zip(*(piece.columns for piece in pieces), strict=True)
+    return Tasks(*(np.concatenate(column) for column in columns))
 
 
 def _piece(tasks: Tasks, start_ms: float, length_ms: float, to_ms: float = 0.0) -> Tasks:
     """The tasks of a stretch of a trace, moved to where they are wanted."""
     first, last = np.searchsorted(tasks.time_ms, [start_ms, start_ms + length_ms])
-    time, *others = (column[first:last] for column in _columns(tasks))
+    time, *others = tasks.taken(slice(first, last)).columns
     if start_ms == to_ms:
         return Tasks(time, *others)
     # Rounding must not move a task before the start, or to the end.
     moved = np.clip(time - start_ms, 0.0, np.nextafter(length_ms, 0.0)) + to_ms
     return Tasks(np.minimum(moved, np.nextafter(to_ms + length_ms, 0.0)), *others)
-
-
-def _columns(tasks: Tasks) -> tuple[NDArray[Any], ...]:
-    return (
-        tasks.time_ms, tasks.en, tasks.ue, tasks.input_bytes, tasks.cycles, tasks.deadline_ms,
-    )  # fmt: skip

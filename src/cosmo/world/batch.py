@@ -102,10 +102,10 @@ class Batch(ABC):
     def _unanswered(self) -> None:
         """Whoever is asked must answer."""
         turn = self._turn
-        turn.action[: turn.counts[EN_ROWS]] = -1
-        turn.interval[: turn.counts[SN_ROWS]] = np.nan
-        turn.numbers[: turn.counts[SN_ROWS]] = np.nan
-        turn.ride[: turn.counts[RIDE_ROWS]] = False
+        turn.answers.action[: turn.counts[EN_ROWS]] = -1
+        turn.answers.interval_ms[: turn.counts[SN_ROWS]] = np.nan
+        turn.answers.numbers[: turn.counts[SN_ROWS]] = np.nan
+        turn.answers.ride[: turn.counts[RIDE_ROWS]] = False
 
     def restart(self, world: int, episode: Episode) -> None:
         """Put a world that is over at the start of another episode; `advance` then runs it on."""
@@ -137,24 +137,22 @@ class Batch(ABC):
         ens, sns = self._turn.counts[EN_ROWS], self._turn.counts[SN_ROWS]
         results = self._turn.counts[RIDE_ROWS]
         if action is not None:
-            self._turn.action[:ens] = action
+            self._turn.answers.action[:ens] = action
         if send is not None:
             told = np.asarray(send)
-            self._turn.send[:sns] = told[:, None] if told.ndim == 1 else told
+            self._turn.answers.send[:sns] = told[:, None] if told.ndim == 1 else told
         if interval_ms is not None:
-            self._turn.interval[:sns] = interval_ms
+            self._turn.answers.interval_ms[:sns] = interval_ms
         if numbers is not None:
-            self._turn.numbers[:sns] = numbers
+            self._turn.answers.numbers[:sns] = numbers
         if ride is not None:
-            self._turn.ride[:results] = ride
+            self._turn.answers.ride[:results] = ride
         if ride_numbers is not None:
-            self._turn.ride_numbers[:results] = ride_numbers
+            self._turn.answers.ride_numbers[:results] = ride_numbers
 
     def truth(self) -> Truth:
         """The true state behind the pending EN decisions, in their rows; not for policies (R15)."""
-        turn = self._turn
-        ens = turn.counts[EN_ROWS]
-        return Truth(turn.estimate[:ens], turn.feasible[:ens], turn.true_state[:ens])
+        return self._turn.truth.rows(slice(self._turn.counts[EN_ROWS]))
 
     def settled(self) -> Settled:
         """Tasks whose outcome became final since the last turn; not for policies (R15)."""
@@ -225,7 +223,7 @@ class Batch(ABC):
 
 
 def _dispatch(turn: Turn, rows: int) -> DispatchObservation:
-    task = turn.dispatch[:rows]
+    task = turn.seen.dispatch[:rows]
     return DispatchObservation(
         world=task["world"],
         en=task["en"],
@@ -240,48 +238,51 @@ def _dispatch(turn: Turn, rows: int) -> DispatchObservation:
         throughput_trend_mbps=task["throughput_trend_mbps"],
         residual_ms=task["residual_ms"],
         en_state=task["en_state"],
+        en_speed=task["en_speed"],
         local_wait_ms=task["local_wait_ms"],
         local_room=task["local_room"],
-        sn=turn.reached[:rows],
-        status=turn.status[:rows],
-        status_ms=turn.status_source[:rows],
-        up_link_mbps=turn.up_link[:rows],
-        up_backlog_ms=turn.up_backlog[:rows],
+        sn=turn.seen.sn[:rows],
+        status=turn.seen.status[:rows],
+        status_ms=turn.seen.status_ms[:rows],
+        up_link_mbps=turn.seen.up_link_mbps[:rows],
+        up_backlog_ms=turn.seen.up_backlog_ms[:rows],
     )
 
 
 def _update(turn: Turn, rows: int) -> UpdateObservation:
-    status = turn.update[:rows]
+    status = turn.seen.update[:rows]
     return UpdateObservation(
         world=status["world"],
         sn=status["sn"],
         time_ms=status["time_ms"],
         sn_state=status["sn_state"],
-        en=turn.told[:rows],
-        acknowledged=turn.acknowledged[:rows],
-        acknowledged_ms=turn.acknowledged_source[:rows],
+        sn_speed=status["sn_speed"],
+        en=turn.seen.en[:rows],
+        acknowledged=turn.seen.acknowledged[:rows],
+        acknowledged_ms=turn.seen.acknowledged_ms[:rows],
         recent_delay_ms=status["recent_delay_ms"],
         recent_success=status["recent_success"],
         recent_failure=status["recent_failure"],
-        down_link_mbps=turn.down_link[:rows],
+        down_link_mbps=turn.seen.down_link_mbps[:rows],
     )
 
 
 def _result(turn: Turn, rows: int) -> ResultObservation:
-    leaving = turn.result[:rows]
+    leaving = turn.seen.result[:rows]
     return ResultObservation(
         world=leaving["world"],
         sn=leaving["sn"],
         en=leaving["en"],
         time_ms=leaving["time_ms"],
         sn_state=leaving["sn_state"],
-        acknowledged=turn.result_acknowledged[:rows],
-        acknowledged_ms=leaving["acknowledged_source"],
+        sn_speed=leaving["sn_speed"],
+        acknowledged=turn.seen.result_acknowledged[:rows],
+        acknowledged_ms=leaving["acknowledged_ms"],
     )
 
 
 def _feedback(turn: Turn, rows: int) -> Feedback:
-    told = turn.feedback[:rows]
+    told = turn.seen.feedback[:rows]
     return Feedback(
         world=told["world"],
         en=told["en"],

@@ -20,8 +20,11 @@ def check_size(scenario: Scenario) -> None:
 def check_episode(scenario: Scenario, episode: Episode) -> None:
     """Refuse tasks, background load or link rates that do not fit the scenario."""
     tasks, other = episode.tasks, episode.background
-    own = (tasks.en, tasks.ue, tasks.input_bytes, tasks.cycles, tasks.deadline_ms)
-    theirs = (other.sn, other.input_bytes, other.cycles)
+    own = (
+        *(tasks.en, tasks.ue, tasks.input_bytes, tasks.cycles, tasks.deadline_ms),
+        tasks.work_cycles,
+    )
+    theirs = (other.sn, other.input_bytes, other.cycles, other.work_cycles)
     if any(len(column) != len(tasks) for column in own):
         raise InputError("tasks: all columns must have the same length")
     if any(len(column) != len(other) for column in theirs):
@@ -43,12 +46,24 @@ def check_episode(scenario: Scenario, episode: Episode) -> None:
     for name, amounts in (
         ("tasks.input_bytes", tasks.input_bytes),
         ("tasks.cycles", tasks.cycles),
+        ("tasks.true_cycles", tasks.work_cycles),
         ("tasks.deadline_ms", tasks.deadline_ms),
         ("background.input_bytes", other.input_bytes),
         ("background.cycles", other.cycles),
+        ("background.true_cycles", other.work_cycles),
     ):
         if not ((amounts > 0) & np.isfinite(amounts)).all():
             raise InputError(f"{name}: must be finite and greater than 0")
+    speeds = episode.speeds
+    if not len(speeds.node) == len(speeds.factor) == len(speeds):
+        raise InputError("speeds: all columns must have the same length")
+    nodes = scenario.en.count + scenario.sn.count
+    if len(speeds) and not 0 <= speeds.node.min() <= speeds.node.max() < nodes:
+        raise InputError(f"speeds.node: must be from 0 to {nodes - 1}")
+    if not (speeds.time_ms >= 0).all() or not (np.diff(speeds.time_ms) >= 0).all():
+        raise InputError("speeds.time_ms: must be in order of time, from 0 on")
+    if not ((speeds.factor > 0) & np.isfinite(speeds.factor)).all():
+        raise InputError("speeds.factor: must be finite and greater than 0")
     links = (2, len(scenario.links))
     steps = episode.rate_factor.shape[-1]
     fades = scenario.fading.factors != (1.0, 1.0)

@@ -1,10 +1,12 @@
 """How kernel code is compiled, said once."""
 
+import dis
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType, SimpleNamespace
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeGuard
 
 from numba import njit
 
@@ -24,15 +26,53 @@ def compiled(function: Callable[..., Any]) -> Any:
     return njit(**_INLINED, **_NO_WRAPPERS, **_NO_REFERENCE_COUNTS)(function)
 
 
-def compiled_module(module: ModuleType) -> SimpleNamespace:
-    """The functions of a module of plain formulas, which may call those above them, compiled."""
-    made: dict[str, Any] = {}
-    for name, function in vars(module).items():
-        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            # Compiled code can call compiled code alone: it finds that under the same names.
-            names = {**function.__globals__, **made}
-            made[name] = compiled(FunctionType(function.__code__, names, name))
-    return SimpleNamespace(**made)
+def _is_plain(value: Any) -> TypeGuard[FunctionType]:
+    """Whether it is a function that is not compiled, nor stands for one that is."""
+    return isinstance(value, FunctionType) and not hasattr(value, "py_func")
+
+
+@cache
+def compiled_rule(function: Callable[..., Any]) -> Any:
+    """A plain function, with all plain functions that it calls by name, compiled."""
+    return compiled(with_names(function))
+
+
+def with_names(function: Callable[..., Any], **given: Any) -> FunctionType:
+    """A copy of a plain function in which some global names mean something else.
+
+    Plain functions that it calls are compiled: compiled code can call compiled code alone, which it
+    finds under the same names.
+    """
+    assert isinstance(function, FunctionType)
+    names = {**function.__globals__, **given}
+    for each in dis.get_instructions(function):
+        name = each.argval
+        if each.opname == "LOAD_GLOBAL" and _is_plain(names.get(name)):
+            names[name] = compiled_rule(names[name])
+    return FunctionType(function.__code__, names, function.__name__, None, function.__closure__)
+
+
+def sources_of(*functions: Callable[..., Any]) -> str:
+    """A digest of these plain functions and all that they call: their files, and the numbers that
+    they know by name.
+    """
+    files, numbers, open_ = set[str](), set[str](), list(functions)
+    met = set(open_)
+    while open_:
+        function = open_.pop()
+        assert isinstance(function, FunctionType)
+        files.add(function.__code__.co_filename)
+        for each in dis.get_instructions(function):
+            value = function.__globals__.get(each.argval) if each.opname == "LOAD_GLOBAL" else None
+            if _is_plain(value) and value not in met:
+                met.add(value)
+                open_.append(value)
+            elif isinstance(value, int | float | tuple):
+                numbers.add(f"{each.argval} = {value!r}")
+    digest = hashlib.sha256("\n".join(sorted(numbers)).encode())
+    for name in sorted(files):
+        digest.update(Path(name).read_bytes())
+    return digest.hexdigest()
 
 
 def entry_point(function: Callable[..., Any]) -> Any:

@@ -49,6 +49,39 @@ def push(state, w, time, what, subject):
 
 
 @compiled
+def move_finish(state, w, slot, time):
+    """A slot's finish moves to another time, and keeps its place among equals (R5, R37)."""
+    heap = state.events[w]
+    count = state.worlds[w].events
+    i = 0
+    while heap[i].what != FINISH or heap[i].subject != slot:
+        i += 1
+    order = heap[i].order
+    while i > 0:
+        parent = (i - 1) >> 1
+        above = heap[parent]
+        if above.time < time or (above.time == time and above.order < order):
+            break
+        heap[i] = above
+        i = parent
+    child = 2 * i + 1
+    while child < count:
+        if child + 1 < count and _before(heap[child + 1], heap[child]):
+            child += 1
+        below = heap[child]
+        if time < below.time or (time == below.time and order < below.order):
+            break
+        heap[i] = below
+        i = child
+        child = 2 * i + 1
+    place = heap[i]
+    place.time = time
+    place.order = order
+    place.what = FINISH
+    place.subject = slot
+
+
+@compiled
 def pop(state, w):
     """Take the first event off; returns (time, what, subject)."""
     world = state.worlds[w]

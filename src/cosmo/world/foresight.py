@@ -10,7 +10,7 @@ import numpy as np
 
 from cosmo.world.compiled import compiled
 from cosmo.world.links import DOWN, UP, arrival_after_start, rate_at
-from cosmo.world.nodes import has_room, reservation
+from cosmo.world.nodes import has_room, rate_of, reservation, seen_cycles, seen_remaining
 from cosmo.world.records import NO_TASK
 
 
@@ -26,14 +26,34 @@ def _earliest(free):
 @compiled
 def _slots_after_queue(constants, state, w, node, now, free):
     """When each slot of a node will have done its running and waiting tasks."""
+    rate = rate_of(constants, state, w, node)
     for k in range(free.size):
         slot = state.slots[w, constants.first_slot[node] + k]
         free[k] = slot.finish if slot.task != NO_TASK else now
     here = state.nodes[w, node]
     task = here.head
     for _ in range(here.waiting):
-        free[_earliest(free)] += state.tasks[task].cycles / constants.node_rate[node]
+        free[_earliest(free)] += state.tasks[task].cycles / rate
         task = state.tasks[task].next
+
+
+@compiled
+def seen_wait(constants, state, w, node, now):
+    """How long a task would wait at its EN as the EN itself knows, by the cycles that it sees."""
+    free = state.scratch[: constants.node_slots[node]]
+    rate = rate_of(constants, state, w, node)
+    for k in range(free.size):
+        slot = constants.first_slot[node] + k
+        free[k] = 0.0
+        if state.slots[w, slot].task != NO_TASK:
+            left = seen_remaining(constants, state, w, slot, now)
+            free[k] = left / rate
+    here = state.nodes[w, node]
+    task = here.head
+    for _ in range(here.waiting):
+        free[_earliest(free)] += seen_cycles(state, w, task) / rate
+        task = state.tasks[task].next
+    return free[_earliest(free)]
 
 
 @compiled
@@ -43,7 +63,7 @@ def local_route(constants, state, w, task, now):
     free = state.scratch[: constants.node_slots[item.node]]
     _slots_after_queue(constants, state, w, item.node, now, free)
     start = max(now, free[_earliest(free)])
-    delay = start + item.cycles / constants.node_rate[item.node] - item.generated
+    delay = start + item.cycles / rate_of(constants, state, w, item.node) - item.generated
     return delay, has_room(constants, state, w, np.int64(item.node), item.input_bytes, 0.0, 0)
 
 
@@ -59,12 +79,13 @@ def offload_route(constants, state, w, task, link, now):
     item = state.tasks[task]
     sn = constants.link_sn[link]
     node = fixed.ens + sn
+    speed = rate_of(constants, state, w, node)
     backlog = state.links[w, link]
     rate = rate_at(constants, state, w, link, UP, now)
     arrival = arrival_after_start(
         constants, link, item.input_bytes, max(now, backlog.up_free), rate
     )
-    service = item.cycles / constants.node_rate[node]
+    service = item.cycles / speed
     down = rate_at(constants, state, w, link, DOWN, now)
     result = arrival_after_start(constants, link, fixed.result_bytes, 0.0, down)
     idle_delay = arrival + service + result - item.generated
@@ -77,7 +98,7 @@ def offload_route(constants, state, w, task, link, now):
     while task != NO_TASK and state.tasks[task].clock <= arrival:
         ahead = state.tasks[task]
         k = _earliest(free)
-        free[k] = max(ahead.clock, free[k]) + ahead.cycles / constants.node_rate[node]
+        free[k] = max(ahead.clock, free[k]) + ahead.cycles / speed
         reserved += reservation(constants, ahead.input_bytes)
         places += 1
         task = ahead.next

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from cosmo import node
-from cosmo.node import NOBODY
+from cosmo.node import NO_NODE
 from cosmo.node.feedback import DONE, GIVEN_UP, REFUSED
 from cosmo.world.access import request_channel
 from cosmo.world.compiled import compiled, entry_point, fingerprint_of
@@ -33,7 +33,7 @@ from cosmo.world.links import (
     rate_at,
     transmit,
 )
-from cosmo.world.nodes import admit, complete
+from cosmo.world.nodes import admit, change_speed, complete
 from cosmo.world.outside import give_up, must_wait, receive
 from cosmo.world.records import (
     ANY_FEASIBLE,
@@ -89,7 +89,7 @@ def _settle(state, turn, w, task, outcome, now):
 def _tell(state, turn, w, task, fate, in_time, now):
     """An EN hears what became of a task of its own (R29)."""
     item = state.tasks[task]
-    told = turn.feedback[turn.counts[FEEDBACK_ROWS]]
+    told = turn.seen.feedback[turn.counts[FEEDBACK_ROWS]]
     turn.counts[FEEDBACK_ROWS] += 1
     told.world = w
     told.task = task - state.worlds[w].first_task
@@ -220,25 +220,25 @@ def fault(turn, holding):
     Plain Python, for an engine that has no kernel of its own, can run it as well.
     """
     if holding != EN_TURN:
-        reject = turn.reached.shape[1] + 1
+        reject = turn.seen.sn.shape[1] + 1
         for row in range(turn.counts[EN_ROWS]):
-            action = turn.action[row]
+            action = turn.answers.action[row]
             if action < 0 or action > reject:
                 return BAD_ACTION
-            if 0 < action < reject and turn.reached[row, action - 1] == NOBODY:
+            if 0 < action < reject and turn.seen.sn[row, action - 1] == NO_NODE:
                 return BAD_ACTION
     if holding != SN_TURN:
         for row in range(turn.counts[SN_ROWS]):
-            if not turn.interval[row] > 0.0:
+            if not turn.answers.interval_ms[row] > 0.0:
                 return BAD_INTERVAL
-            if turn.send[row].any():
-                for k in range(turn.numbers.shape[1]):
-                    if not math.isfinite(turn.numbers[row, k]):
+            if turn.answers.send[row].any():
+                for k in range(turn.answers.numbers.shape[1]):
+                    if not math.isfinite(turn.answers.numbers[row, k]):
                         return BAD_NUMBERS
     for row in range(turn.counts[RIDE_ROWS]):
-        if turn.ride[row]:
-            for k in range(turn.ride_numbers.shape[1]):
-                if not math.isfinite(turn.ride_numbers[row, k]):
+        if turn.answers.ride[row]:
+            for k in range(turn.answers.ride_numbers.shape[1]):
+                if not math.isfinite(turn.answers.ride_numbers[row, k]):
                     return BAD_NUMBERS
     return 0
 
@@ -249,18 +249,29 @@ def _answer(constants, state, turn, w):
     fixed = constants.settings[0]
     world = state.worlds[w]
     if world.waits_for == EN_TURN:
-        action = turn.action[world.row]
+        action = turn.answers.action[world.row]
         _act(constants, state, turn, w, np.int64(world.subject), action, world.now)
     elif world.waits_for == SN_TURN:
-        interval = turn.interval[world.row]
+        interval = turn.answers.interval_ms[world.row]
         world.update_decisions += 1
         send_status(constants, state, turn, w, np.int64(world.subject), world.row, world.now)
         if world.now + interval <= fixed.window:  # R21: also on the very end
             push(state, w, world.now + interval, SN_DECISION, world.subject)
     elif world.waits_for == RIDE_TURN:
-        task, ride = np.int64(world.subject), turn.ride[world.row]
+        task, ride = np.int64(world.subject), turn.answers.ride[world.row]
         _send_result(constants, state, turn, w, task, ride, world.row, world.now)
     world.waits_for = RUNNING
+
+
+@compiled
+def _change_is_next(state, w, time, own_time, other_time):
+    """Whether a change of speed comes before all else: at one instant it follows finishes (R5)."""
+    if time > min(own_time, other_time):
+        return False
+    if state.worlds[w].events == 0:
+        return True
+    first = state.events[w, 0]
+    return time < first.time or (time == first.time and first.what != FINISH)
 
 
 @compiled
@@ -286,15 +297,23 @@ def _run(constants, state, turn, w):
         own, other = world.next_task, world.next_background
         own_time = state.tasks[own].generated if own < world.end_task else np.inf
         other_time = state.tasks[other].generated if other < world.end_background else np.inf
+        change_time = np.inf
+        if fixed.changes and world.next_change < world.end_change:
+            change_time = state.changes[w, world.next_change].time
         if fixed.outside:
             first = state.events[w, 0].time if world.events > 0 else np.inf
-            following = min(first, own_time, other_time)
+            following = min(first, own_time, other_time, change_time)
             if following == np.inf:
                 give_up(state, w)
             if must_wait(constants, state, w, following):
                 world.waits_for = NETWORK
                 return
-        if world.events > 0 and state.events[w, 0].time <= min(own_time, other_time):
+        if change_time < np.inf and _change_is_next(state, w, change_time, own_time, other_time):
+            change = state.changes[w, world.next_change]
+            world.next_change += 1
+            world.now = change_time
+            change_speed(constants, state, w, np.int64(change.node), change.factor, change_time)
+        elif world.events > 0 and state.events[w, 0].time <= min(own_time, other_time):
             now, what, subject = pop(state, w)
             world.now = now
             if what == EN_DECISION:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cosmo.node import NOBODY
+from cosmo.node import NO_NODE
 from cosmo.node.state import STATE_FIELDS
 from cosmo.node.units import BYTES_PER_MS
 from cosmo.scenario import Scenario
@@ -12,6 +12,7 @@ from cosmo.workload import Episode
 from cosmo.world.events import KIND, KIND_SHIFT, SN_DECISION
 from cosmo.world.records import (
     CACHE,
+    CHANGE,
     COUNTS,
     DISPATCH_ROW,
     EVENT,
@@ -33,13 +34,16 @@ from cosmo.world.records import (
     UE,
     UPDATE_ROW,
     WORLD,
+    Answers,
     Constants,
     Floats,
     Records,
+    Seen,
     State,
     Turn,
 )
 from cosmo.world.site import site_of
+from cosmo.world.truth import Truth
 from cosmo.world.walks import walks
 
 _FIRST_EVENTS, _FIRST_MESSAGES = 48, 8  # both grow when a world needs more
@@ -89,6 +93,8 @@ def constants(
     fixed["history"] = scenario.observation.history_ms
     constant = scenario.fading.factors == (1.0, 1.0)
     fixed["rate_period"] = 0.0 if constant else scenario.fading.period_ms
+    if not scenario.workload.demand.declared:
+        fixed["undeclared_cycles"] = site.tasks.mean_cycles
     fixed["ens"] = len(en)
     fixed["sns"] = len(sn)
     fixed["most_sns"] = links.most_sns
@@ -141,12 +147,16 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
     worlds["waits_for"] = RUNNING
     worlds["random"] = [episode.message_seed for episode in episodes]
     tasks = _aligned(int(room.sum()), TASK)
+    seen = np.zeros(len(tasks))
     for world, episode in zip(worlds, episodes, strict=True):
-        _fill_tasks(tasks[world["first_task"] : world["end_background"]], episode, ens)
+        rows = slice(world["first_task"], world["end_background"])
+        _fill_tasks(tasks[rows], episode, ens)
+        seen[rows], world["unsure"] = _seen_cycles(fixed, episode)
 
     nodes = np.zeros((count, ens + sns), NODE)
     nodes["free_storage"], nodes["idle"] = fixed.node_storage, fixed.node_slots
     nodes["head"] = nodes["tail"] = NO_TASK
+    nodes["speed"] = 1.0
     slots = np.zeros((count, len(fixed.slot_node)), SLOT)
     slots["task"], slots["finish"] = NO_TASK, np.inf
     services = np.zeros((count, sns), SERVICE)
@@ -170,13 +180,23 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         np.zeros((count, 0, dimensions)),
         max(_FIRST_MESSAGES, 2 * most_told),
     )
+    changes = np.zeros((count, max(len(episode.speeds) for episode in episodes)), CHANGE)
+    for place, episode in enumerate(episodes):
+        many, speeds = len(episode.speeds), episode.speeds
+        worlds["end_change"][place] = many
+        fixed.settings["changes"] |= many > 0
+        changes["time"][place, :many] = speeds.time_ms
+        changes["node"][place, :many] = speeds.node
+        changes["factor"][place, :many] = speeds.factor
     posts = most_told + 2 if fixed.settings["outside"][0] else 0
     factors = np.stack([episode.rate_factor for episode in episodes])
     return State(
         worlds=worlds,
         tasks=tasks,
         judged=np.zeros(len(tasks), JUDGED),
+        seen_cycles=seen,
         events=events,
+        changes=changes,
         nodes=nodes,
         slots=slots,
         channel_free=np.zeros((count, ens)),
@@ -204,6 +224,7 @@ def restarted(fixed: Constants, state: State, world: int, episode: Episode, upda
     fresh = initial_state(fixed, [episode], updates)
     old, new = state.worlds[world], fresh.worlds[0].copy()
     count, tasks, judged = int(new["end_background"]), state.tasks, state.judged
+    seen = state.seen_cycles
     place, end = int(old["first_task"]), int(old["end_room"])
     if count > end - place:
         place, end = len(tasks), len(tasks) + len(fresh.tasks)
@@ -211,10 +232,12 @@ def restarted(fixed: Constants, state: State, world: int, episode: Episode, upda
         more[:place] = tasks
         tasks = more
         judged = np.concatenate([judged, np.zeros(len(fresh.tasks), JUDGED)])
+        seen = np.concatenate([seen, np.zeros(len(fresh.tasks))])
     for name in ("first_task", "next_task", "end_task", "next_background", "end_background"):
         new[name] += place
     new["end_room"] = end
     tasks[place : place + count] = fresh.tasks[:count]
+    seen[place : place + count] = fresh.seen_cycles[:count]
     state.worlds[world] = new
     for name in (
         *("nodes", "slots", "channel_free", "ues", "links"),
@@ -228,7 +251,13 @@ def restarted(fixed: Constants, state: State, world: int, episode: Episode, upda
     state.worlds[world]["free_message"] = 0
     state.worlds[world]["free_messages"] = len(messages)
     state.rate_factor[world] = fresh.rate_factor[0]
-    return state._replace(tasks=tasks, judged=judged)
+    changes = state.changes
+    many = fresh.changes.shape[1]
+    if many > changes.shape[1]:
+        changes = np.zeros((len(changes), many), CHANGE)
+        changes[:, : state.changes.shape[1]] = state.changes
+    changes[world, :many] = fresh.changes[0]
+    return state._replace(tasks=tasks, judged=judged, seen_cycles=seen, changes=changes)
 
 
 def _aligned(count: int, kind: np.dtype[np.void]) -> Records:
@@ -243,13 +272,24 @@ def _fill_tasks(rows: Records, episode: Episode, ens: int) -> None:
     mine, theirs = rows[: len(own)], rows[len(own) :]
     mine["generated"], theirs["generated"] = own.time_ms, other.time_ms
     mine["input_bytes"], theirs["input_bytes"] = own.input_bytes, other.input_bytes
-    mine["cycles"], theirs["cycles"] = own.cycles, other.cycles
+    mine["cycles"], theirs["cycles"] = own.work_cycles, other.work_cycles
     mine["deadline"], theirs["deadline"] = own.deadline_ms, np.inf
     mine["node"], theirs["node"] = own.en, ens + other.sn
     mine["ue"] = own.ue
     rows["action"] = NO_ACTION
     rows["next"] = NO_TASK
     rows["decided"] = rows["clock"] = np.nan
+
+
+def _seen_cycles(fixed: Constants, episode: Episode) -> tuple[Floats, bool]:
+    """[task] what nodes see of its cycles (R35), tasks of ENs first, and whether these may be other
+    than the true ones.
+    """
+    undeclared = float(fixed.settings["undeclared_cycles"][0])
+    declared = np.concatenate([episode.tasks.cycles, episode.background.cycles])
+    if undeclared:
+        return np.full_like(declared, undeclared), True
+    return declared, not (episode.tasks.as_declared and episode.background.as_declared)
 
 
 def with_more_messages(
@@ -273,28 +313,34 @@ def blank_turn(fixed: Constants, count: int) -> Turn:
     dimensions, told = int(fixed.settings["dimensions"][0]), 4 * count + 64
     return Turn(
         counts=np.zeros(COUNTS, np.int64),
-        dispatch=np.zeros(count, DISPATCH_ROW),
-        reached=np.full((count, sns), NOBODY, np.int64),
-        status=np.zeros((count, sns, dimensions)),
-        status_source=np.zeros((count, sns)),
-        up_link=np.zeros((count, sns, 3)),
-        up_backlog=np.zeros((count, sns)),
-        estimate=np.zeros((count, 1 + sns)),
-        feasible=np.zeros((count, 1 + sns), np.bool_),
-        true_state=np.zeros((count, sns, STATE_FIELDS)),
-        update=np.zeros(count, UPDATE_ROW),
-        told=np.full((count, ens), NOBODY, np.int64),
-        acknowledged=np.zeros((count, ens, dimensions)),
-        acknowledged_source=np.zeros((count, ens)),
-        down_link=np.zeros((count, ens, 3)),
-        result=np.zeros(count, RESULT_ROW),
-        result_acknowledged=np.zeros((count, dimensions)),
-        action=np.zeros(count, np.int64),
-        send=np.zeros((count, ens), np.bool_),
-        interval=np.ones(count),
-        numbers=np.zeros((count, dimensions)),
-        ride=np.zeros(count, np.bool_),
-        ride_numbers=np.zeros((count, dimensions)),
+        seen=Seen(
+            dispatch=np.zeros(count, DISPATCH_ROW),
+            sn=np.full((count, sns), NO_NODE, np.int64),
+            status=np.zeros((count, sns, dimensions)),
+            status_ms=np.zeros((count, sns)),
+            up_link_mbps=np.zeros((count, sns, 3)),
+            up_backlog_ms=np.zeros((count, sns)),
+            update=np.zeros(count, UPDATE_ROW),
+            en=np.full((count, ens), NO_NODE, np.int64),
+            acknowledged=np.zeros((count, ens, dimensions)),
+            acknowledged_ms=np.zeros((count, ens)),
+            down_link_mbps=np.zeros((count, ens, 3)),
+            result=np.zeros(count, RESULT_ROW),
+            result_acknowledged=np.zeros((count, dimensions)),
+            feedback=np.zeros(told, FEEDBACK_ROW),
+        ),
+        answers=Answers(
+            action=np.zeros(count, np.int64),
+            send=np.zeros((count, ens), np.bool_),
+            interval_ms=np.ones(count),
+            numbers=np.zeros((count, dimensions)),
+            ride=np.zeros(count, np.bool_),
+            ride_numbers=np.zeros((count, dimensions)),
+        ),
+        truth=Truth(
+            delay_ms=np.zeros((count, 1 + sns)),
+            feasible=np.zeros((count, 1 + sns), np.bool_),
+            sn_state=np.zeros((count, sns, STATE_FIELDS)),
+        ),
         settled=np.zeros(told, SETTLED_ROW),
-        feedback=np.zeros(told, FEEDBACK_ROW),
     )

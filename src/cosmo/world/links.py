@@ -3,14 +3,14 @@
 import math
 
 from cosmo.node import units
-from cosmo.world.compiled import compiled
+from cosmo.world.compiled import compiled, compiled_rule
 from cosmo.world.events import push
 from cosmo.world.outside import post
 from cosmo.world.records import NO_TASK
 
 UP, DOWN = 0, 1
 _MBPS = units.BYTES_PER_MS
-_transfer_ms = compiled(units.transfer_ms)
+_transfer_ms = compiled_rule(units.transfer_ms)
 
 
 @compiled

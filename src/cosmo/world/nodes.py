@@ -4,7 +4,7 @@ import numpy as np
 
 from cosmo.node.state import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
 from cosmo.world.compiled import compiled
-from cosmo.world.events import FINISH, push
+from cosmo.world.events import FINISH, move_finish, push
 from cosmo.world.records import NO_TASK
 
 
@@ -26,13 +26,54 @@ def has_room(constants, state, w, node, input_bytes, reserved_ahead, places_ahea
 
 
 @compiled
+def seen_cycles(state, w, task):
+    """The cycles of a task that nodes see (R35)."""
+    if state.worlds[w].unsure:
+        return state.seen_cycles[task]
+    return state.tasks[task].cycles
+
+
+@compiled
+def rate_of(constants, state, w, node):
+    """Cycles per ms of one slot, at the present speed (R37)."""
+    return constants.node_rate[node] * state.nodes[w, node].speed
+
+
+@compiled
+def change_speed(constants, state, w, node, factor, now):
+    """R37: running tasks go on at the new speed with what is left of them."""
+    here = state.nodes[w, node]
+    if factor == here.speed:
+        return
+    for slot in range(constants.first_slot[node], constants.first_slot[node + 1]):
+        running = state.slots[w, slot]
+        if running.task != NO_TASK:
+            running.finish = now + (running.finish - now) * here.speed / factor
+            move_finish(state, w, slot, running.finish)
+    here.speed = factor
+
+
+@compiled
+def seen_remaining(constants, state, w, slot, now):
+    """What a node believes to be left of a slot's running task, in cycles: what it sees of it less
+    what has been executed, and not below 0 (R12, R35).
+    """
+    here = state.slots[w, slot]
+    left = (here.finish - now) * rate_of(constants, state, w, constants.slot_node[slot])
+    if state.worlds[w].unsure:
+        more = state.seen_cycles[here.task] - state.tasks[here.task].cycles
+        return max(left + more, 0.0)
+    return left
+
+
+@compiled
 def _start(constants, state, w, node, task, now):
     slot = constants.first_slot[node]
     while state.slots[w, slot].task != NO_TASK:
         slot += 1
     here = state.slots[w, slot]
     here.task = task
-    here.finish = now + state.tasks[task].cycles / constants.node_rate[node]
+    here.finish = now + state.tasks[task].cycles / rate_of(constants, state, w, node)
     state.nodes[w, node].idle -= 1
     push(state, w, here.finish, FINISH, slot)
 
@@ -56,7 +97,7 @@ def admit(constants, state, w, node, task, now):
         state.tasks[here.tail].next = task
     here.tail = task
     here.waiting += 1
-    here.waiting_cycles += item.cycles
+    here.waiting_cycles += seen_cycles(state, w, task)
     return True
 
 
@@ -77,7 +118,7 @@ def complete(constants, state, w, slot, now):
         first = here.head
         here.head = state.tasks[first].next
         here.waiting -= 1
-        here.waiting_cycles -= state.tasks[first].cycles
+        here.waiting_cycles -= seen_cycles(state, w, first)
         if here.waiting == 0:
             here.waiting_cycles = 0.0
         _start(constants, state, w, node, first, now)
@@ -88,15 +129,18 @@ def complete(constants, state, w, slot, now):
 
 @compiled
 def write_state(constants, state, w, node, now, out):
-    """R12: idle slots, wait of the head of the queue, work outstanding, free storage; and more."""
+    """R12: idle slots, wait of the head of the queue, work outstanding, free storage; and more.
+
+    Work is what takes as long at the nominal speed as what is left takes at the present one (R37).
+    """
     here = state.nodes[w, node]
     out[IDLE] = here.idle
     out[WAIT] = now - state.tasks[here.head].clock if here.waiting > 0 else 0.0
     cycles = here.waiting_cycles
     for slot in range(constants.first_slot[node], constants.first_slot[node + 1]):
         if state.slots[w, slot].task != NO_TASK:
-            cycles += (state.slots[w, slot].finish - now) * constants.node_rate[node]
-    out[WORK] = cycles
+            cycles += seen_remaining(constants, state, w, slot, now)
+    out[WORK] = cycles / here.speed
     out[STORAGE] = here.free_storage
     out[REQUESTS] = here.waiting + constants.node_slots[node] - here.idle
     out[LATENCY] = here.latency

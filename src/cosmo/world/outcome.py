@@ -1,7 +1,8 @@
 """What became of an episode."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,9 @@ class Outcome:
     update_decisions: int
     rides: int = 0  # how many of them rode on results
     status_bytes: float = 0.0  # that all of them took
-    status: "StatusRecord | None" = None  # None if updates carry nothing
+    status: "StatusRecord | None" = None  # None if updates carry nothing, or nobody could look
+    judged: bool = True  # whether feasibility is known: of which routes, of rejected tasks
+    machine: Mapping[str, float] = field(default_factory=dict)  # how well it played (`MACHINE`)
 
     @property
     def tasks(self) -> Tasks:

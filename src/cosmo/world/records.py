@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node.state import RAW_FIELDS, STATE_FIELDS
+from cosmo.world.truth import Truth
 
 # What a world waits for. RUNNING never shows outside a kernel call.
 RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM, NETWORK, RIDE_TURN = 0, 1, 2, 3, 4, 5, 6
 
 # Outcomes of a task. PENDING means that the episode has not settled it yet.
 PENDING, TP, FP, TN, FN, UNDECIDED = 0, 1, 2, 3, 4, 5
+UNJUDGED = 6  # rejected on a real node, where nobody knows whether rightly
 
 # Places in Turn.counts: rows of each kind, worlds that are not over, and what went wrong.
 EN_ROWS, SN_ROWS, SETTLED_ROWS, FEEDBACK_ROWS, UNFINISHED, ERROR, STALLED, HOLDING = range(8)
@@ -50,6 +52,9 @@ WORLD = np.dtype(
         ("network", "f8"),
         ("horizon", "f8"),
         ("last_chance", "f8"),
+        ("next_change", "i4"),  # of `State.changes`
+        ("end_change", "i4"),
+        ("unsure", "?"),  # nodes may see other cycles than the true ones (R35)
         ("updates", "i8"),  # statuses sent, each EN's counted
         ("rides", "i8"),  # those of them that rode on a result
         ("status_bytes", "f8"),  # that statuses took, all together
@@ -67,7 +72,7 @@ TASK = np.dtype(
     [
         ("generated", "f8"),
         ("input_bytes", "f8"),
-        ("cycles", "f8"),
+        ("cycles", "f8"),  # true ones (R35); what nodes see is in `State.seen_cycles`
         ("deadline", "f8"),  # relative to `generated`
         ("decided", "f8"),
         ("clock", "f8"),  # when it reaches the node that runs it; once final, when that was
@@ -99,6 +104,7 @@ NODE = np.dtype(
         ("free_storage", "f8"),
         ("waiting_cycles", "f8"),
         ("latency", "f8"),  # smoothed time from arrival to finish
+        ("speed", "f8"),  # factor of its nominal rate (R37)
         ("idle", "i4"),
         ("waiting", "i4"),
         ("head", "i4"),  # waiting tasks, a list through TASK.next
@@ -106,6 +112,9 @@ NODE = np.dtype(
     ],
     align=True,
 )
+
+# A node's speed changes (R37); in order of time.
+CHANGE = np.dtype([("time", "f8"), ("factor", "f8"), ("node", "i4")], align=True)
 
 SLOT = np.dtype([("finish", "f8"), ("task", "i4")], align=True)
 
@@ -193,6 +202,7 @@ SETTINGS = np.dtype(
         ("latency_weight", "f8"),
         ("history", "f8"),
         ("rate_period", "f8"),  # 0: link rates are constant
+        ("undeclared_cycles", "f8"),  # that nodes see of every task (R35); 0: as declared
         ("ens", "i4"),
         ("sns", "i4"),
         ("most_sns", "i4"),  # that an EN reaches: K; actions are 0 to K + 1
@@ -200,6 +210,7 @@ SETTINGS = np.dtype(
         ("dimensions", "i4"),  # numbers in a status
         ("ues", "i4"),
         ("rides", "?"),  # SNs are asked whether a status rides on a result
+        ("changes", "?"),  # nodes change their speed
         ("outside", "?"),  # the network is not ours: messages are handed over and delivered
     ],
     align=True,
@@ -220,6 +231,7 @@ DISPATCH_ROW = np.dtype(
         ("throughput_trend_mbps", "f8"),
         ("residual_ms", "f8"),
         ("en_state", "f8", (STATE_FIELDS,)),
+        ("en_speed", "f8"),
         ("local_wait_ms", "f8"),
         ("local_room", "?"),
     ],
@@ -232,6 +244,7 @@ UPDATE_ROW = np.dtype(
         ("sn", "i8"),
         ("time_ms", "f8"),
         ("sn_state", "f8", (STATE_FIELDS,)),
+        ("sn_speed", "f8"),
         ("recent_delay_ms", "f8"),
         ("recent_success", "f8"),
         ("recent_failure", "f8"),
@@ -246,7 +259,8 @@ RESULT_ROW = np.dtype(
         ("en", "i8"),
         ("time_ms", "f8"),
         ("sn_state", "f8", (STATE_FIELDS,)),
-        ("acknowledged_source", "f8"),
+        ("sn_speed", "f8"),
+        ("acknowledged_ms", "f8"),
     ],
     align=True,
 )
@@ -314,7 +328,9 @@ class State(NamedTuple):
     worlds: Records
     tasks: Records
     judged: Records  # parallel to `tasks`
+    seen_cycles: Floats  # [task] that nodes see; read where `unsure` alone
     events: Records
+    changes: Records  # [world, place]
     nodes: Records
     slots: Records
     channel_free: Floats  # [world, EN]
@@ -332,31 +348,41 @@ class State(NamedTuple):
     scratch: Floats  # room for a node's slots
 
 
+class Seen(NamedTuple):
+    """What nodes can observe at their decisions, and nothing else: all that a rule is handed."""
+
+    dispatch: Records  # [row] tasks that have reached their EN
+    sn: Ints  # [row, k] the k-th SN that the EN reaches, or -1
+    status: Floats  # [row, k, d]
+    status_ms: Floats  # [row, k]
+    up_link_mbps: Floats  # [row, k, 3]: mean rate, its deviation, trend
+    up_backlog_ms: Floats  # [row, k]: until the link is free
+    update: Records  # [row] SNs that decide on an update
+    en: Ints  # [row, k] the k-th EN that reaches the SN, or -1
+    acknowledged: Floats  # [row, k, d]
+    acknowledged_ms: Floats  # [row, k]
+    down_link_mbps: Floats  # [row, k, 3]
+    result: Records  # [row] results about to leave their SN (R31)
+    result_acknowledged: Floats  # [row, d]
+    feedback: Records  # what ENs have heard of their tasks in this turn
+
+
+class Answers(NamedTuple):
+    """What nodes decide."""
+
+    action: Ints  # [row] of an EN
+    send: NDArray[np.bool_]  # [row, k] to whom an SN sends a status
+    interval_ms: Floats  # [row] until the SN decides again
+    numbers: Floats  # [row, d] what a status carries, where one is sent
+    ride: NDArray[np.bool_]  # [row] whether a status rides on a result
+    ride_numbers: Floats  # [row, d] of those that ride
+
+
 class Turn(NamedTuple):
-    """What `advance` tells and is told: who must decide, what they see, what they answer."""
+    """What `advance` writes and reads: who must decide, what they see, answer, and what is true."""
 
     counts: Ints  # how many rows of each kind, and what went wrong: see kernel
-    dispatch: Records
-    reached: Ints  # [row, k] the k-th SN that the EN reaches, or -1
-    status: Floats  # [row, k, d]
-    status_source: Floats  # [row, k]
-    up_link: Floats  # [row, k, 3]: mean rate, its deviation, trend (Mbps)
-    up_backlog: Floats  # [row, k]: ms until the link is free
-    estimate: Floats  # [row, route]: R15, for the yardstick and for training only
-    feasible: NDArray[np.bool_]
-    true_state: Floats  # [row, k, field], for measurement only
-    update: Records
-    told: Ints  # [row, k] the k-th EN that reaches the SN, or -1
-    acknowledged: Floats  # [row, k, d]
-    acknowledged_source: Floats
-    down_link: Floats  # [row, k, 3]
-    result: Records  # about to leave its SN (R31)
-    result_acknowledged: Floats  # [row, d]
-    action: Ints
-    send: NDArray[np.bool_]  # [row, k] to whom
-    interval: Floats
-    numbers: Floats  # [row, d] what a status carries, where one is sent
-    ride: NDArray[np.bool_]
-    ride_numbers: Floats  # [row, d] of those that ride
-    settled: Records  # tasks whose outcome became final in this turn
-    feedback: Records  # what ENs have heard of theirs in this turn
+    seen: Seen
+    answers: Answers
+    truth: Truth  # behind the EN decisions; for yardsticks, measurement and training only
+    settled: Records  # tasks whose outcome became final in this turn; not for nodes either

@@ -2,27 +2,23 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from cosmo.node import Links, Nodes, Prices, Scales, Site, Tasks
-from cosmo.scenario import Scenario, topology
+from cosmo.scenario import Scenario
+from cosmo.seeds import Draws
 from cosmo.workload import squared_variation
 
 
-def site_of(
-    scenario: Scenario,
-    streams: Sequence[tuple[int, int]] = ((0, 0),),
-    rate: float | None = None,
-) -> Site:
-    """What nodes are told; `streams` has (run seed, episode) of each world, `rate` is the mean
-    tasks a second at an EN if that is not the scenario's.
+def site_of(scenario: Scenario, streams: Sequence[tuple[int, int]] = ((0, 0),)) -> Site:
+    """What nodes are told; `streams` has (run seed, episode) of each world, which no node sees.
+
+    The rate is the scenario's, what was planned for, whatever the episodes hold (R36).
     """
     backhaul, workload, seen = scenario.backhaul, scenario.workload, scenario.observation
     between = scenario.links
     weights = scenario.utility
     return Site(
-        en=_nodes(scenario.en),
-        sn=_nodes(scenario.sn),
+        en=Nodes.of(scenario.en.columns()),
+        sn=Nodes.of(scenario.sn.columns()),
         links=Links(
             reach=between.reach,
             up_mbps=between.by_en(between.up_mbps, 1.0),
@@ -37,7 +33,7 @@ def site_of(
             input_bytes=workload.input_bytes,
             cycles=workload.cycles,
             deadline_ms=workload.deadline.clip_ms,
-            rate=workload.rate if rate is None else rate,
+            rate=workload.rate,
             squared_variation=squared_variation(workload),
         ),
         scales=Scales(
@@ -52,14 +48,5 @@ def site_of(
             success=weights.true_positive * weights.value,
             per_number=weights.update_weight * weights.update_cost_per_dimension,
         ),
-        streams=tuple((int(run), int(episode)) for run, episode in streams),
-    )
-
-
-def _nodes(nodes: topology.Nodes) -> Nodes:
-    return Nodes(
-        slots=np.array(nodes.each("slots"), np.int64),
-        cycles_per_ms=np.array(nodes.each("cycles_per_ms"), np.float64),
-        storage_bytes=np.array(nodes.each("storage_bytes"), np.float64),
-        queue_capacity=np.array(nodes.each("queue_capacity"), np.int64),
+        draws=tuple(Draws.of(int(run), int(episode)) for run, episode in streams),
     )

@@ -86,9 +86,9 @@ def send_status(constants, state, turn, w, sn, row, now):
     """The SN sends the numbers of its updater to the ENs that it was told to (R28, R31)."""
     size, first = constants.settings[0].status_bytes, constants.first_told[sn]
     for place in range(first, constants.first_told[sn + 1]):
-        if turn.send[row, place - first]:
+        if turn.answers.send[row, place - first]:
             link = constants.told_link[place]
-            taken = _made(constants, state, w, link, turn.numbers[row], size, now)
+            taken = _made(constants, state, w, link, turn.answers.numbers[row], size, now)
             _transfer(constants, state, w, taken, DOWN, size, STATUS_AT_EN, now)
 
 
@@ -99,7 +99,7 @@ def ride_status(constants, state, turn, w, link, row, now):
     """
     size = constants.settings[0].ride_bytes
     state.worlds[w].rides += 1
-    return _made(constants, state, w, link, turn.ride_numbers[row], size, now)
+    return _made(constants, state, w, link, turn.answers.ride_numbers[row], size, now)
 
 
 @compiled

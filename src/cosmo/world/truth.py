@@ -4,7 +4,7 @@ Nobody is told of it unasked: `Batch.truth()` and `Batch.settled()` are there fo
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-@dataclass(slots=True)
-class Truth:
+class Truth(NamedTuple):
     """The true state behind pending EN decisions (R15), with their rows."""
 
     delay_ms: Floats  # [row, route] end-to-end delay on route 0 (local), k (the k-th SN reached)

@@ -158,10 +158,17 @@ class Worlds(Batch):
         worlds = self._state.worlds
         return int((worlds["next_task"] - worlds["first_task"]).sum())
 
+    @property
+    def update_decisions(self) -> tuple[int, float]:
+        """Decisions of SNs in all worlds so far, and how far the first world has come, in ms."""
+        worlds = self._state.worlds
+        return int(worlds["update_decisions"].sum()), float(worlds["now"].max())
+
     def _make_room(self) -> None:
         """Events, messages or what is told of tasks are used up: double them all."""
         state, turn = self._state, self._turn
-        self._turn = turn._replace(settled=_doubled(turn.settled), feedback=_doubled(turn.feedback))
+        seen = turn.seen._replace(feedback=_doubled(turn.seen.feedback))
+        self._turn = turn._replace(seen=seen, settled=_doubled(turn.settled))
         events = np.concatenate([state.events, np.zeros(state.events.shape, EVENT)], axis=1)
         messages, carried = layout.with_more_messages(
             state.worlds, state.messages, state.carried, state.messages.shape[1]

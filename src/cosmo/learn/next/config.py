@@ -8,7 +8,7 @@ from pydantic import Field
 
 from cosmo.documents import Documents
 from cosmo.learn.config import Count, NotNegative, Part, Positive, Share, Width
-from cosmo.learn.next.crowd.config import CrowdConfig
+from cosmo.learn.next.multi_node.config import MultiNodeConfig
 from cosmo.scenario.fields import MOST_MS
 from cosmo.scenario.model import Arrivals
 
@@ -40,7 +40,7 @@ class NextEnConfig(Part):
     hidden: Width
     joint: Width
     chance_hidden: Width
-    books: bool  # False, for comparison: ENs forget what they have sent, only statuses tell
+    books: bool  # False, for comparison: ENs do not use their own traffic, only statuses
     evidence: bool  # False, for comparison: ENs ignore what results and statuses tell of others
     failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
     margin: NotNegative  # routes whose advantages differ by less are told apart by the task's fate
@@ -63,7 +63,7 @@ class NextSnConfig(Part):
     """The SN: what an update is worth."""
 
     semantic: bool  # False, for comparison: a status carries all four numbers of R12
-    single: bool = False  # a status is one number, as crowds have it
+    single: bool = False  # a status is one number, as the multi-node controller has it
     near: Share  # of its price, from which on an update is nearly worth it
     horizon: Positive  # for how long an update makes a difference, in longest deadlines
     look: Span  # how often SNs look in training, on average, likewise
@@ -74,7 +74,7 @@ class NextSnConfig(Part):
 
 
 class SpansConfig(Part):
-    """Lengths of time, in the longest deadline of the site: see `policy.next.rules.Spans`."""
+    """Lengths of time, in the longest deadline of the site: see `policy.next.settings.Spans`."""
 
     slots: Positive
     backlog: Positive
@@ -113,7 +113,7 @@ class NextConfig(Part):
     schedule: ScheduleConfig
     en: NextEnConfig
     sn: NextSnConfig
-    crowd: CrowdConfig | None = None  # given, what is trained is one controller for all sites
+    crowd: MultiNodeConfig | None = None  # given, what is trained is one controller for all sites
 
 
 CONFIGS = Documents("training", NextConfig, "cosmo.learn.next", "next", "en.batch=512")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.control import play
+from cosmo.learn.next.config import LoadsConfig
 from cosmo.node import (
     Dispatcher,
     DispatchObservation,
@@ -19,13 +20,13 @@ from cosmo.node import (
     Updater,
 )
 from cosmo.policy.next.en import NextDispatcher
-from cosmo.policy.next.rules import NextRules
-from cosmo.policy.next.seats import Seats
-from cosmo.policy.next.sn import News
-from cosmo.policy.next.told import Told
+from cosmo.policy.next.run_rows import RunRows
+from cosmo.policy.next.settings import NextSettings
+from cosmo.policy.next.sn import StateChange
+from cosmo.policy.next.status_encoding import StatusEncoding
 from cosmo.policy.next.values import NEVER
-from cosmo.scenario import Scenario
-from cosmo.workload import Episode
+from cosmo.scenario import Scenario, changed
+from cosmo.workload import Episode, episode
 from cosmo.world import Outcome, Watcher
 from cosmo.world.records import FP, TP
 from cosmo.world.watch import AskTruth
@@ -51,7 +52,7 @@ class Experience(Watcher):
         scenario: Scenario,
         episodes: Sequence[Episode],
         act: "MakeDispatcher",
-        rules: NextRules,
+        settings: NextSettings,
         chances: Chances,
     ) -> None:
         self._scenario, self._episodes = scenario, episodes
@@ -66,7 +67,7 @@ class Experience(Watcher):
         self._draws = np.stack(
             [each.random((most, 3 + sns), np.float32) for each in chances.random]
         )
-        self._method = _Exploring(act, rules, chances, self._draws, self._looks)
+        self._method = _Exploring(act, settings, chances, self._draws, self._looks)
         self._feasible: list[NDArray[np.bool_]] = []
         self.outcomes: list[Outcome] = []
 
@@ -99,8 +100,8 @@ class Experience(Watcher):
 class MakeDispatcher:
     """Networks of many runs, to be put to work at a site."""
 
-    def __init__(self, layers: Any, seats: Seats, rules: NextRules, weigh: Any) -> None:
-        self._given = layers, seats, rules, weigh
+    def __init__(self, layers: Any, run_rows: RunRows, settings: NextSettings, weigh: Any) -> None:
+        self._given = layers, run_rows, settings, weigh
 
     def at(self, site: Site) -> NextDispatcher:
         """A fresh dispatcher."""
@@ -113,14 +114,14 @@ class _Exploring(Method):
     def __init__(
         self,
         act: MakeDispatcher,
-        rules: NextRules,
+        settings: NextSettings,
         chances: Chances,
         draws: NDArray[np.float32],
         looks: NDArray[np.float32],
     ) -> None:
-        self._act, self._rules, self._chances = act, rules, chances
+        self._act, self._settings, self._chances = act, settings, chances
         self._draws, self._looks = draws, looks
-        self.carries = rules.dimensions
+        self.carries = settings.dimensions
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """The ENs."""
@@ -129,7 +130,7 @@ class _Exploring(Method):
 
     def updater(self, site: Site) -> Updater:
         """The SNs."""
-        self.sn = _ExperimentingSn(site, self._rules, self._chances, self._looks)
+        self.sn = _ExperimentingSn(site, self._settings, self._chances, self._looks)
         return self.sn
 
 
@@ -145,7 +146,7 @@ class _ExploringEn(Dispatcher):
 
     def decide(self, tasks: DispatchObservation) -> NDArray[np.int64]:
         considered = self._inner.consider(tasks)
-        actions = considered.actions(self._inner.rules.margin)
+        actions = considered.actions(self._inner.settings.margin)
         draws = self._draws[tasks.world, tasks.task]
         explores = draws[:, 0] < self._exploration
         hopeful = np.ones((len(tasks), 2 + tasks.sns), np.bool_)
@@ -169,9 +170,9 @@ class _ExploringEn(Dispatcher):
 
 class _ExperimentingSn(Updater):
     def __init__(
-        self, site: Site, rules: NextRules, chances: Chances, looks: NDArray[np.float32]
+        self, site: Site, settings: NextSettings, chances: Chances, looks: NDArray[np.float32]
     ) -> None:
-        self._news, self._told = News(site, rules), Told(site, rules)
+        self._news, self._encoding = StateChange(site, settings), StatusEncoding(site, settings)
         self._chances, self._looks = chances, looks
         self._looked = np.zeros(site.worlds, np.int64)
         self.rows: list[Arrays] = []
@@ -193,9 +194,27 @@ class _ExperimentingSn(Updater):
         return send, self._chances.look_ms * (0.5 + draws[:, 1].astype(np.float64))
 
     def encode(self, states: SnStates) -> NDArray[np.float64]:
-        return self._told.encode(states)
+        return self._encoding.encode(states)
 
 
-def seats_of(runs: int, worlds: int) -> Seats:
+def run_rows_of(runs: int, worlds: int) -> RunRows:
     """`worlds` for each run."""
-    return Seats([run for run in range(runs) for _ in range(worlds)], runs)
+    return RunRows([run for run in range(runs) for _ in range(worlds)], runs)
+
+
+def some_load(
+    scenario: Scenario, config: LoadsConfig, random: np.random.Generator, seed: int, number: int
+) -> Episode:
+    """Episode `number` of a run, at a load drawn at random."""
+    interest = scenario.workload.rates_of_interest
+    low, high = config.below * min(interest), config.above * max(interest)
+    kind = config.arrivals[random.integers(len(config.arrivals))]
+    first, second = random.uniform(low, high, 2).tolist()
+    fields: dict[str, Any] = {"workload.arrivals": kind, "workload.rate": first}
+    if kind == "steps":  # from one rate to another in the middle
+        fields["workload.rate"] = 0.5 * (first + second)
+        fields |= {"workload.steps.weights": [first, second], "workload.steps.at": [0.5]}
+    if config.others:
+        others = config.others[random.integers(len(config.others))]
+        fields |= {"background.rates": others.rates, "background.dwell_ms": others.dwell_ms}
+    return episode(changed(scenario, fields), seed, number)

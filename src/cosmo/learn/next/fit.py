@@ -10,7 +10,7 @@ import optax
 
 from cosmo.learn.next.returns import load_terms
 from cosmo.policy.next import values
-from cosmo.policy.next.rules import Measures
+from cosmo.policy.next.settings import SiteSettings
 
 Tree = dict[str, Any]
 
@@ -52,32 +52,38 @@ def _run_by_run(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_run_by_run
-def _weighed(arrays: Any, places: Any, measures: Measures) -> tuple[Any, Any, Any]:
+def _weighed(arrays: Any, places: Any, site_settings: SiteSettings) -> tuple[Any, Any, Any]:
     p, before, task = arrays
-    return values.weighed(p, before, task, places, measures, jnp)
+    return values.weighed(p, before, task, places, site_settings, jnp)
 
 
 def weighed(
-    p: Tree, before: Tree, task: Tree, places: Any, measures: Measures
+    p: Tree, before: Tree, task: Tree, places: Any, site_settings: SiteSettings
 ) -> tuple[Any, Any, Any]:
     """`values.weighed`, compiled: for many worlds at once several times as fast."""
-    found: tuple[Any, Any, Any] = _weighed((p, before, task), places, fixed=(measures,))
+    found: tuple[Any, Any, Any] = _weighed((p, before, task), places, fixed=(site_settings,))
     return found
 
 
 def judged(
-    p: Tree, rows: Tree, places: Any, baseline: Any, tasks: int, shift: int, measures: Measures
+    p: Tree,
+    rows: Tree,
+    places: Any,
+    baseline: Any,
+    tasks: int,
+    shift: int,
+    site_settings: SiteSettings,
 ) -> dict[str, Any]:
     """Of decisions [run, row]: the value found and left, and the inputs of what was left.
 
     The value found is a mean over `tasks` tasks that could have come, `shift` rows apart.
     """
-    found: Tree = _judged((p, rows, baseline), places, fixed=(tasks, shift, measures))
+    found: Tree = _judged((p, rows, baseline), places, fixed=(tasks, shift, site_settings))
     return found
 
 
 @_run_by_run
-def _judged(arrays: Any, places: Any, tasks: int, shift: int, measures: Measures) -> Tree:
+def _judged(arrays: Any, places: Any, tasks: int, shift: int, site_settings: SiteSettings) -> Tree:
     p, rows, baseline = arrays
     before, task = _part(rows, "before"), _part(rows, "task")
     best: Any = 0.0
@@ -86,13 +92,13 @@ def _judged(arrays: Any, places: Any, tasks: int, shift: int, measures: Measures
         # The other task at this moment: its whole deadline, less what this one has used up.
         whole = jnp.roll(task["slack"] + rows["elapsed"], k * shift, 1)
         other["slack"] = whole - rows["elapsed"]
-        advantage, fate, rejected = values.weighed(p, before, other, places, measures, jnp)
-        _, worth = values.best_route(advantage, fate, measures.margin, jnp)
+        advantage, fate, rejected = values.weighed(p, before, other, places, site_settings, jnp)
+        _, worth = values.best_route(advantage, fate, site_settings.margin, jnp)
         best = best + jnp.maximum(worth, 0.0)
     usual = (load_terms(before["load"], jnp) * baseline).sum(-1)
-    evidence = values.evidence_inputs(before["evidence"], places, measures, jnp)
-    way = values.way_there(before, task, jnp)
-    locals_, remotes = values.states_after(before, task, evidence, places, measures, jnp)
+    evidence = values.evidence_inputs(before["evidence"], places, site_settings, jnp)
+    path = values.path_times(before, task, jnp)
+    locals_, remotes = values.states_after(before, task, evidence, places, site_settings, jnp)
     action = rows["action"]
     sns = jnp.arange(1, 1 + remotes.shape[-2])
     local = jnp.where((action == 0)[..., None], locals_[..., 1, :], locals_[..., 0, :])
@@ -104,7 +110,7 @@ def _judged(arrays: Any, places: Any, tasks: int, shift: int, measures: Measures
         "local": local,
         "remote": remote,
         "load": before["load"],
-        "chance": values.chance_inputs(before, task, way, evidence, places, measures, jnp),
+        "chance": values.chance_inputs(before, task, path, evidence, places, site_settings, jnp),
     }
 
 

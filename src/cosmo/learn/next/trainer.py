@@ -9,19 +9,17 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError
 from cosmo.learn.next import fit
-from cosmo.learn.next.config import NextConfig
-from cosmo.learn.next.experience import Chances, Experience, MakeDispatcher, seats_of
-from cosmo.learn.next.loads import some_load
+from cosmo.learn.next.config import NextConfig, ScheduleConfig
+from cosmo.learn.next.experience import Chances, Experience, MakeDispatcher, run_rows_of, some_load
 from cosmo.learn.next.returns import baseline, earned_by, load_terms, returns
-from cosmo.learn.next.schedule import rate_at, trace_at
 from cosmo.learn.next.worth import Worth, earned_after
 from cosmo.learn.run import TRAINING_EPISODES, Arrays, Curve, Run
 from cosmo.measure import episode_metrics
 from cosmo.policy.controller import named_layers
-from cosmo.policy.described import Fields
+from cosmo.policy.controller_fields import Fields
 from cosmo.policy.next.agents import NextAgents
-from cosmo.policy.next.load import SIZE as LOAD
-from cosmo.policy.next.rules import measures_of, rules_from
+from cosmo.policy.next.arrival_rates import SIZE as LOAD
+from cosmo.policy.next.settings import settings_at, settings_from
 from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.seeds import Purpose, stream
 from cosmo.world import site_of
@@ -44,7 +42,7 @@ class NextTrainer:
         self.runs, self.config = tuple(runs), config
         episode = first.episode.model_copy(update={"window_ms": config.window_ms, "warmup_ms": 0.0})
         self._scenario = first.model_copy(update={"episode": episode})
-        self._rules = rules_from(Fields(config.model_dump(), "training"))
+        self._settings = settings_from(Fields(config.model_dump(), "training"))
         site = site_of(first)
         if len(first.links) < first.en.count * first.sn.count:
             raise InputError(
@@ -52,9 +50,9 @@ class NextTrainer:
                 " anywhere"
             )
         self._places = np.maximum(site.places(site.sn), 1.0)
-        self._measures = measures_of(self._rules, site)
+        self._site_settings = settings_at(self._settings, site)
         self._unit_ms = site.tasks.deadline_ms[1]  # what the configuration counts time in
-        self._seats = seats_of(len(runs), config.worlds)
+        self._run_rows = run_rows_of(len(runs), config.worlds)
         en = config.en
         shapes = value_shapes(en.hidden, en.joint) | chance_shapes(en.chance_hidden)
         start = [_initial(shapes, stream(run.seed, Purpose.NETWORKS, 0)) for run in runs]
@@ -73,7 +71,7 @@ class NextTrainer:
         """Every run's agents as they are now: averaged weights act."""
         en = {name: np.asarray(value) for name, value in self._fit["average"].items()}
         sn = {"worth": self._worth.weights(), "doubt": self._worth.doubt()}
-        return NextAgents(en, sn, self._rules)
+        return NextAgents(en, sn, self._settings)
 
     def train_episode(self) -> list[Curve]:
         """One round of every run."""
@@ -99,14 +97,14 @@ class NextTrainer:
                 )
                 random.append(stream(run.seed, Purpose.DISPATCHER, first + world))
             shares.append(draw.choice(config.sn.send_shares, config.worlds))
-        act = MakeDispatcher(self.agents().en, self._seats, self._rules, _compiled)
+        act = MakeDispatcher(self.agents().en, self._run_rows, self._settings, _compiled)
         look_ms = config.sn.look * self._unit_ms
         chances = Chances(random, config.en.exploration, np.concatenate(shares), look_ms)
-        return Experience(self._scenario, episodes, act, self._rules, chances)
+        return Experience(self._scenario, episodes, act, self._settings, chances)
 
     def _learn_values(self, rows: Arrays, earned: NDArray[np.floating]) -> None:
         number, schedule = self.episode, self.config.schedule
-        run = self._seats.run[rows["world"]]
+        run = self._run_rows.run[rows["world"]]
         own = [np.flatnonzero(run == each) for each in range(len(self.runs))]
         for each, mine in enumerate(own):
             new = baseline(rows["before/load"][mine], earned[mine])
@@ -137,7 +135,7 @@ class NextTrainer:
             self._baseline[:, None],
             config.tasks,
             config.task_shift,
-            self._measures,
+            self._site_settings,
         )
         found = {name: np.asarray(value) for name, value in judged.items()}
         trace = trace_at(number / self.config.episodes, config.trace, self.config.schedule)
@@ -194,7 +192,7 @@ class NextTrainer:
             looks["world"], looks["time"], rows["world"], rows["time"], relative, horizon
         )
         whole = looks["time"] + horizon <= self.config.window_ms
-        run = self._seats.run[looks["world"]]
+        run = self._run_rows.run[looks["world"]]
         for each in range(len(self.runs)):
             mine = whole & (run == each)
             self._worth.add(
@@ -215,9 +213,9 @@ class NextTrainer:
 
     def _curves(self, played: Experience) -> list[Curve]:
         found: list[Curve] = []
-        dimensions = self._rules.dimensions
+        dimensions = self._settings.dimensions
         for run in range(len(self.runs)):
-            worlds = np.flatnonzero(self._seats.run == run)
+            worlds = np.flatnonzero(self._run_rows.run == run)
             metrics = [
                 episode_metrics(self._scenario, played.outcomes[int(world)], dimensions)
                 for world in worlds
@@ -281,3 +279,18 @@ def _initial(shapes: dict[str, tuple[int, ...]], random: np.random.Generator) ->
             spread = np.sqrt(2.0 / shape[0]) * (0.01 if name == "value.w" else 1.0)
             found[name] = (spread * random.standard_normal(shape)).astype(np.float32)
     return found
+
+
+def trace_at(done: float, final: float, config: ScheduleConfig) -> float:
+    """λ when the share `done` of the rounds is done.
+
+    While values are far off, long returns put them right in fewer rounds; later, short ones have
+    less noise.
+    """
+    early = max(0.0, 1.0 - done / config.early)
+    return final + early * max(0.0, config.first_trace - final)
+
+
+def rate_at(done: float, first: float, config: ScheduleConfig) -> float:
+    """The rate of learning: constant, then falling to next to nothing, which settles the noise."""
+    return first * min(1.0, (1.0 - done) / (1.0 - config.constant) + config.last)

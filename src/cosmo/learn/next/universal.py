@@ -1,4 +1,4 @@
-"""One controller for all sites: networks for one EN with one SN, numbers for crowds."""
+"""One controller for all sites: networks for one EN with one SN, parameters for several nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError
 from cosmo.learn.next.config import NextConfig
-from cosmo.learn.next.crowd.config import CrowdConfig
-from cosmo.learn.next.crowd.trainer import CrowdTrainer
+from cosmo.learn.next.multi_node.config import MultiNodeConfig
+from cosmo.learn.next.multi_node.trainer import MultiNodeTrainer
 from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.run import Arrays, Curve, Run, TrainsRuns
 from cosmo.policy.controller import named_layers
-from cosmo.policy.next.crowd.numbers import Numbers
+from cosmo.policy.rules.multi_node_parameters import STORED_NAMES, Parameters
 
-_NETWORKS, _CROWD = "networks/", "crowd/"
+_NETWORKS, _MULTI_NODE = "networks/", "crowd/"
 
 
 def trainer_of(runs: Sequence[Run], config: NextConfig) -> TrainsRuns:
@@ -25,17 +25,19 @@ def trainer_of(runs: Sequence[Run], config: NextConfig) -> TrainsRuns:
 
 
 class UniversalTrainer:
-    """A round trains the networks for a round, and the crowd for some generations."""
+    """A round trains the networks once, and the multi-node controller for some generations."""
 
-    def __init__(self, networks: NextTrainer, config: CrowdConfig) -> None:
+    def __init__(self, networks: NextTrainer, config: MultiNodeConfig) -> None:
         runs, rounds = networks.runs, networks.config.episodes
         if len(runs) != 1:
             raise InputError("a controller for all sites is one run: add --seeds 0")
         if not networks.config.sn.single:
-            raise InputError("sn.single = false: must be true, as crowds send one number")
+            raise InputError(
+                "sn.single = false: must be true, as the multi-node controller sends one number"
+            )
         self._networks, self._config = networks, config
         total = rounds * config.generations
-        self._crowd = CrowdTrainer(runs[0].scenario, runs[0].seed, config, total)
+        self._multi_node = MultiNodeTrainer(runs[0].scenario, runs[0].seed, config, total)
 
     @property
     def episode(self) -> int:
@@ -46,28 +48,32 @@ class UniversalTrainer:
         """Nothing to do."""
 
     def train_episode(self) -> list[Curve]:
-        """The next round; the curves are the crowd's."""
+        """The next round; the curves are of the multi-node controller."""
         first = self._networks.episode * self._config.generations
         curves = [
-            self._crowd.train_generation(first + more) for more in range(self._config.generations)
+            self._multi_node.train_generation(first + more)
+            for more in range(self._config.generations)
         ]
         self._networks.train_episode()
         return [{name: float(np.mean([each[name] for each in curves])) for name in curves[0]}]
 
     def delivered(self) -> Arrays:
         """What is written for `cosmo.policy`."""
-        fit = np.array(self._crowd.fit)  # [part, number]
-        numbers = {name: fit[None, :, k] for k, name in enumerate(Numbers._fields)}
+        scaled = np.array(self._multi_node.scaled)  # [row, parameter]
+        names = [STORED_NAMES[name] for name in Parameters._fields]
+        numbers = {name: scaled[None, :, k] for k, name in enumerate(names)}
         return self._networks.delivered() | named_layers("crowd", numbers)
 
     def saved(self) -> Arrays:
         """All that a resumed training needs."""
-        return _with(_NETWORKS, self._networks.saved()) | _with(_CROWD, self._crowd.saved())
+        return _with(_NETWORKS, self._networks.saved()) | _with(
+            _MULTI_NODE, self._multi_node.saved()
+        )
 
     def restore(self, kept: Mapping[str, NDArray[Any]]) -> None:
         """The inverse of `saved`."""
         self._networks.restore(_without(_NETWORKS, kept))
-        self._crowd.restore(_without(_CROWD, kept))
+        self._multi_node.restore(_without(_MULTI_NODE, kept))
 
 
 def _with(start: str, arrays: Arrays) -> Arrays:

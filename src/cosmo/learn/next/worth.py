@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.learn.next.returns import over_rows
-from cosmo.policy.next.sn import NEWS
+from cosmo.policy.next.sn import CHANGE_SIZE
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,10 @@ class Worth:
 
     def __init__(self, runs: int, ridge: float, confidence: float) -> None:
         self._ridge, self._confidence = ridge, confidence
-        self.square, self.cross = np.zeros((runs, NEWS, NEWS)), np.zeros((runs, NEWS))
+        self.square, self.cross = (
+            np.zeros((runs, CHANGE_SIZE, CHANGE_SIZE)),
+            np.zeros((runs, CHANGE_SIZE)),
+        )
         self.noise = np.zeros((runs, 2))  # sum of squares, and of how many
 
     def add(
@@ -38,7 +41,7 @@ class Worth:
         earned: Floats,
     ) -> None:
         """Looks of one run, and what ENs earned after each."""
-        if len(news) <= NEWS:
+        if len(news) <= CHANGE_SIZE:
             return
         # By the normal equations: the least squares of all rows would be BLAS's to sum up.
         square, cross = over_rows(news, news), over_rows(news, earned)
@@ -50,14 +53,16 @@ class Worth:
         self.noise[run] += (rest**2).sum(), len(rest)
 
     def _inverse(self) -> Floats:
-        return np.asarray(np.linalg.inv(self.square + self._ridge * np.eye(NEWS)), np.float64)
+        return np.asarray(
+            np.linalg.inv(self.square + self._ridge * np.eye(CHANGE_SIZE)), np.float64
+        )
 
     def weights(self) -> NDArray[np.float32]:
-        """[run, NEWS]."""
+        """[run, CHANGE_SIZE]."""
         return (self._inverse() @ self.cross[..., None])[..., 0].astype(np.float32)
 
     def doubt(self) -> NDArray[np.float32]:
-        """[run, NEWS, NEWS]: L, so that |n·L| is how far w·n may be off."""
+        """[run, CHANGE_SIZE, CHANGE_SIZE]: L, so that |n·L| is how far w·n may be off."""
         squares, count = self.noise[:, 0], np.maximum(self.noise[:, 1], 1.0)
         deviation = np.where(self.noise[:, 1] > 0, np.sqrt(squares / count), 1.0)
         root = np.linalg.cholesky(self._inverse())

@@ -1,1 +1,1 @@
-"""`cosmo-next` at work: an EN with books, prices and evidence; an SN that weighs its news."""
+"""`cosmo-next` at work: ENs that estimate backlogs, SNs that weigh what an update is worth."""

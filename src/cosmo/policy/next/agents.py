@@ -8,19 +8,17 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError
 from cosmo.node import Dispatcher, Method, Site, Updater
-from cosmo.policy.described import Fields, Shapes, size
-from cosmo.policy.next.crowd.en import CrowdDispatcher
-from cosmo.policy.next.crowd.fit import Fit
-from cosmo.policy.next.crowd.numbers import Numbers
-from cosmo.policy.next.crowd.parts import known_part
-from cosmo.policy.next.crowd.sn import CrowdUpdater
-from cosmo.policy.next.crowd.trained import Crowd, crowd_from
+from cosmo.policy.controller_fields import Fields, Shapes, size
 from cosmo.policy.next.en import NextDispatcher
+from cosmo.policy.next.multi_node.scaling import ScaledParameters
+from cosmo.policy.next.multi_node.trained import MultiNode, known_part, multi_node_from
 from cosmo.policy.next.pair import PairDispatcher
-from cosmo.policy.next.rules import NextRules, rules_from
-from cosmo.policy.next.seats import Seats
-from cosmo.policy.next.sn import NEWS, NextUpdater
+from cosmo.policy.next.run_rows import RunRows
+from cosmo.policy.next.settings import NextSettings, settings_from
+from cosmo.policy.next.sn import CHANGE_SIZE, NextUpdater
 from cosmo.policy.next.values import chance_shapes, value_shapes
+from cosmo.policy.rules import multi_node, multi_node_updates
+from cosmo.policy.rules.multi_node_parameters import STORED_NAMES
 
 Layers = Mapping[str, NDArray[np.float32]]
 
@@ -31,8 +29,8 @@ class NextAgents:
 
     en: Layers
     sn: Layers
-    rules: NextRules
-    crowd: Crowd | None = None  # of a controller for all sites
+    settings: NextSettings
+    multi_node: MultiNode | None = None  # of a controller for all sites
     runs: tuple[int, ...] | None = None  # of each world; None: run k acts in world k
 
     any_topology = True  # weights are shared by all nodes of a kind
@@ -40,7 +38,7 @@ class NextAgents:
     @property
     def dimensions(self) -> int:
         """How many numbers a status carries."""
-        return self.rules.dimensions
+        return self.settings.dimensions
 
     def of(self, runs: Sequence[int]) -> "NextAgents":
         """These runs' agents, one for each world of a batch."""
@@ -60,26 +58,29 @@ class NextAgents:
         hidden, joint = size(self.en, "local.b"), size(self.en, "joint.b")
         chance = size(self.en, "chance1.b")
         en = value_shapes(hidden, joint) | chance_shapes(chance)
-        sn: dict[str, tuple[int, ...]] = {"worth": (NEWS,), "doubt": (NEWS, NEWS)}
+        sn: dict[str, tuple[int, ...]] = {
+            "worth": (CHANGE_SIZE,),
+            "doubt": (CHANGE_SIZE, CHANGE_SIZE),
+        }
         found: dict[str, dict[str, tuple[int, ...]]] = {"en": en, "sn": sn}
-        if self.crowd is not None:
-            found["crowd"] = dict.fromkeys(Numbers._fields, (len(Fit._fields),))
+        if self.multi_node is not None:
+            found["crowd"] = dict.fromkeys(STORED_NAMES.values(), (len(ScaledParameters._fields),))
         return found
 
     def without(self, part: str) -> "NextAgents":
-        """The same without a part of the crowd, for comparison."""
-        if self.crowd is None:
+        """The same without a part of the multi-node controller, for comparison."""
+        if self.multi_node is None:
             raise InputError(f"off = {part!r}: only of a controller for all sites")
-        return replace(self, crowd=replace(self.crowd, off=known_part(part)))
+        return replace(self, multi_node=replace(self.multi_node, off=known_part(part)))
 
     def alone(self, site: Site) -> bool:
         """Whether the networks act there: one EN with one SN, unless there is nothing else."""
-        return self.crowd is None or len(site.en) == len(site.sn) == 1
+        return self.multi_node is None or len(site.en) == len(site.sn) == 1
 
-    def seats(self, worlds: int) -> Seats:
-        """Who acts where."""
+    def run_rows(self, worlds: int) -> RunRows:
+        """Which run's networks act in which world."""
         count = len(self.sn["worth"])
-        return Seats(range(worlds) if self.runs is None else self.runs, count)
+        return RunRows(range(worlds) if self.runs is None else self.runs, count)
 
 
 class LearnedNext(Method):
@@ -92,31 +93,33 @@ class LearnedNext(Method):
     def dispatcher(self, site: Site) -> Dispatcher:
         """The ENs."""
         agents = self.agents
-        if agents.crowd is not None and not agents.alone(site):
-            return CrowdDispatcher(site, agents.crowd.numbers(site))
-        networks = NextDispatcher(site, agents.en, agents.seats(site.worlds), agents.rules)
-        return networks if agents.crowd is None else PairDispatcher(site, networks)
+        if agents.multi_node is not None and not agents.alone(site):
+            return multi_node.dispatcher(site, agents.multi_node.parameters(site))
+        networks = NextDispatcher(site, agents.en, agents.run_rows(site.worlds), agents.settings)
+        return networks if agents.multi_node is None else PairDispatcher(site, networks)
 
     def updater(self, site: Site) -> Updater:
         """The SNs."""
         agents = self.agents
-        if agents.crowd is not None and not agents.alone(site):
-            return CrowdUpdater(site, agents.crowd.numbers(site))
-        return NextUpdater(site, agents.sn, agents.seats(site.worlds), agents.rules)
+        if agents.multi_node is not None and not agents.alone(site):
+            return multi_node_updates.updater(site, agents.multi_node.parameters(site))
+        return NextUpdater(site, agents.sn, agents.run_rows(site.worlds), agents.settings)
 
     def notice(self, site: Site) -> str:
-        """What about a site the crowd has not been trained for."""
+        """In one line, what of a site the controller was not trained for; empty if nothing."""
         agents = self.agents
-        if agents.crowd is None or agents.alone(site):
+        if agents.multi_node is None or agents.alone(site):
             return ""
-        return agents.crowd.trained.beyond(site)
+        return agents.multi_node.trained.beyond(site)
 
 
 def next_agents(layers: Mapping[str, Layers], training: Fields) -> NextAgents:
     """From arrays by part and layer, and the configuration of training."""
-    rules, crowd = rules_from(training), None
+    settings, several = settings_from(training), None
     if training.has("crowd"):
-        if not rules.single:
-            raise ValueError("training.sn.single = false: must be true where a crowd is trained")
-        crowd = crowd_from(layers.get("crowd", {}), training.group("crowd"))
-    return NextAgents(layers.get("en", {}), layers.get("sn", {}), rules, crowd)
+        if not settings.single:
+            raise ValueError(
+                "training.sn.single = false: must be true in a controller for all sites"
+            )
+        several = multi_node_from(layers.get("crowd", {}), training.group("crowd"))
+    return NextAgents(layers.get("en", {}), layers.get("sn", {}), settings, several)

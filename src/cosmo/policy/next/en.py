@@ -1,4 +1,4 @@
-"""The EN of `cosmo-next`: books, chances and prices; the best route, then the gate."""
+"""The EN of `cosmo-next`: backlog estimate, probabilities, values; the best route, then a gate."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import Dispatcher, DispatchObservation, Feedback, Site
-from cosmo.policy.next.books import Books, Seen
-from cosmo.policy.next.rules import NextRules, measures_of
-from cosmo.policy.next.seats import Seats
+from cosmo.policy.next.backlog_estimate import BacklogEstimate, Seen
+from cosmo.policy.next.run_rows import RunRows
+from cosmo.policy.next.settings import NextSettings, settings_at
 from cosmo.policy.next.values import NEVER, best_route, weighed
 
 Floats = NDArray[np.float32]
@@ -43,45 +43,45 @@ class NextDispatcher(Dispatcher):
         self,
         site: Site,
         layers: Layers,
-        seats: Seats,
-        rules: NextRules,
+        run_rows: RunRows,
+        settings: NextSettings,
         weigh: Weigh = weighed,
     ) -> None:
-        self.layers, self.rules = layers, rules
-        self._seats, self._weigh = seats, weigh
-        self.measures = measures_of(rules, site)
-        self.books = Books(site, rules)
-        self._all_routes = self.books.all_routes
+        self.layers, self.settings = layers, settings
+        self._run_rows, self._weigh = run_rows, weigh
+        self.site_settings = settings_at(settings, site)
+        self.estimate = BacklogEstimate(site, settings)
+        self._all_routes = self.estimate.all_routes
 
     def observe(self, feedback: Feedback) -> None:
         """Results and refusals are evidence."""
-        self.books.observe(feedback)
+        self.estimate.observe(feedback)
 
     def consider(self, tasks: DispatchObservation) -> Considered:
         """Look at the tasks."""
-        return self.weighed(tasks, self.books.see(tasks))
+        return self.weighed(tasks, self.estimate.see(tasks))
 
     def weighed(self, tasks: DispatchObservation, seen: Seen) -> Considered:
-        """What the networks say of what the books have seen."""
+        """What the networks make of what the EN knows."""
         worlds = tasks.world
-        before = {name: self._seats.spread(worlds, part) for name, part in seen.before.items()}
-        task = {name: self._seats.spread(worlds, part) for name, part in seen.task.items()}
-        places = self.books.places(tasks.en)
+        before = {name: self._run_rows.spread(worlds, part) for name, part in seen.before.items()}
+        task = {name: self._run_rows.spread(worlds, part) for name, part in seen.task.items()}
+        places = self.estimate.places(tasks.en)
         if places.ndim > 1:
-            places = np.maximum(self._seats.spread(worlds, places), 1.0)  # of empty seats too
-        advantage, fate, _ = self._weigh(self.layers, before, task, places, self.measures)
-        advantage = self._seats.gathered(worlds, advantage)
-        if not self._all_routes:  # where no task fits at all, or nobody is there, none is sent
-            advantage = np.where(self.books.routes(tasks.en), advantage, NEVER)
-        return Considered(seen, advantage, self._seats.gathered(worlds, fate))
+            places = np.maximum(self._run_rows.spread(worlds, places), 1.0)  # of empty run_rows too
+        advantage, fate, _ = self._weigh(self.layers, before, task, places, self.site_settings)
+        advantage = self._run_rows.gathered(worlds, advantage)
+        if not self._all_routes:  # nothing is sent where no task fits or where there is no SN
+            advantage = np.where(self.estimate.routes(tasks.en), advantage, NEVER)
+        return Considered(seen, advantage, self._run_rows.gathered(worlds, fate))
 
     def commit(self, tasks: DispatchObservation, seen: Seen, actions: Ints) -> None:
         """Write down what was decided."""
-        self.books.write(tasks, seen, actions)
+        self.estimate.write(tasks, seen, actions)
 
     def decide(self, tasks: DispatchObservation) -> Ints:
         """What is worth most."""
         considered = self.consider(tasks)
-        actions = considered.actions(self.rules.margin)
+        actions = considered.actions(self.settings.margin)
         self.commit(tasks, considered.seen, actions)
         return actions

@@ -1,18 +1,18 @@
-"""One EN with one SN: own books are the truth until something tells of others.
+"""One EN with one SN: `adaptive-prices` decides until there is evidence of other users.
 
-While tasks come back when the books say, but for what clocks and timers of real nodes are off, the
-SN serves nobody else: then all that is to be decided is which tasks to take at this load, and
-`adaptive-prices` does that. Once a task is clearly late, overdue or refused, others use the SN, or
-the link changes, and the trained networks decide, until nothing has told of others for long.
+While tasks come back when the EN's own backlog estimate says, up to errors of clocks and timers,
+the SN serves no other EN, and all that is left to decide is which tasks to take at this load.
+Once a task is clearly late, overdue or refused, others use the SN or the link changes. Then the
+trained networks decide, until 20 maximum deadlines pass without evidence of other users.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import Dispatcher, DispatchObservation, Feedback, Site
-from cosmo.policy.dispatchers.adaptive import HORIZON_MS, AdaptivePricesDispatcher
-from cosmo.policy.next.company import Company
+from cosmo.policy.next.contention import Contention
 from cosmo.policy.next.en import NextDispatcher
+from cosmo.policy.rules import adaptive
 
 Ints = NDArray[np.int64]
 
@@ -22,23 +22,24 @@ class PairDispatcher(Dispatcher):
 
     def __init__(self, site: Site, networks: NextDispatcher) -> None:
         self._networks = networks
-        self._prices = AdaptivePricesDispatcher(site, HORIZON_MS)
-        self._company = Company(site)
+        self._prices = adaptive.dispatcher(site)
+        self._contention = Contention(site)
 
     def observe(self, feedback: Feedback) -> None:
         """Results and refusals are evidence."""
-        self._company.observe(feedback)
+        self._contention.observe(feedback)
         self._networks.observe(feedback)
 
     def decide(self, tasks: DispatchObservation) -> Ints:
-        """The choice, written into the books of both."""
+        """Decide, and note the decisions in the estimates of both."""
         networks = self._networks
-        seen = networks.books.see(tasks)
-        shared = self._company.there(tasks)
+        seen = networks.estimate.see(tasks)
+        shared = self._contention.seen(tasks)
         actions = self._prices.would_decide(tasks)
+        assert actions is not None
         if shared.any():  # networks take most of the time, so they are asked only where they decide
-            weighed = networks.weighed(tasks, seen).actions(networks.rules.margin)
+            weighed = networks.weighed(tasks, seen).actions(networks.settings.margin)
             actions = np.where(shared, weighed, actions)
         networks.commit(tasks, seen, actions)
-        self._company.sent(tasks, self._prices.write(tasks, actions))
+        self._contention.sent(tasks, self._prices.note(tasks, actions))
         return actions

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.policy.networks import Array, Parameters, linear, sigmoid, with_bias
-from cosmo.policy.next import load
-from cosmo.policy.next.rules import Measures
+from cosmo.policy.networks import Array, Parameters, linear, sigmoid, times, with_bias
+from cosmo.policy.next import arrival_rates
+from cosmo.policy.next.settings import SiteSettings
 
 LOCAL, REMOTE, CHANCE = 4, 11, 12  # inputs of the networks
 _SLOTS = 4  # of an SN, as the networks see it
@@ -38,7 +38,7 @@ def value_shapes(hidden: int, joint: int) -> dict[str, tuple[int, ...]]:
     layers = {
         "local": (LOCAL, hidden),
         "remote": (REMOTE, hidden),
-        "load": (load.SIZE, hidden),
+        "load": (arrival_rates.SIZE, hidden),
         "joint": (3 * hidden, joint),
         "value": (joint, 1),
     }
@@ -79,7 +79,7 @@ def _sum(x: Array, xp: Any) -> Array:
     return np.add.reduce(x, -1) if xp is np else x.sum(-1)
 
 
-def local_inputs(free: Array, taken: Array, m: Measures, xp: Any) -> Array:
+def local_inputs(free: Array, taken: Array, m: SiteSettings, xp: Any) -> Array:
     """[…, LOCAL] of an EN: when its first and last slot will be free, its room, its work."""
     near = xp.minimum(free, m.far_ms) / m.slots_ms
     slots = free.shape[-1]
@@ -88,7 +88,13 @@ def local_inputs(free: Array, taken: Array, m: Measures, xp: Any) -> Array:
 
 
 def remote_inputs(
-    free: Array, count: Array, backlog: Array, evidence: Array, places: Array, m: Measures, xp: Any
+    free: Array,
+    count: Array,
+    backlog: Array,
+    evidence: Array,
+    places: Array,
+    m: SiteSettings,
+    xp: Any,
 ) -> Array:
     """[…, SN, REMOTE] of SNs: when their slots will be free, places, the link, evidence."""
     ordered = xp.sort(xp.minimum(free, m.far_ms) / m.slots_ms, -1)
@@ -113,16 +119,16 @@ def _single(numbers: tuple[float, ...]) -> NDArray[np.float32]:
 def chance_inputs(
     before: Arrays,
     task: Arrays,
-    way: tuple[Array, Array],
+    path: tuple[Array, Array],
     evidence: Array,
     places: Array,
-    m: Measures,
+    m: SiteSettings,
     xp: Any,
 ) -> Array:
-    """[…, SN, CHANCE]: the slack that is left by the books, the room, and the evidence as
-    `evidence_inputs` shows it; `way` is what `way_there` says.
+    """[…, SN, CHANCE]: the slack that is left as estimated, the room, and the evidence as
+    `evidence_inputs` shows it; `path` is what `path_times` says.
     """
-    upload, wait = way
+    upload, wait = path
     margin = task["slack"][..., None] - upload - wait - task["service"] - task["back"]
     slack = _clip(margin[..., None] / _single(m.slack_ms), _MOST, xp)
     room = places - before["count"] - 0.5
@@ -137,7 +143,7 @@ def chance_inputs(
     return xp.concatenate([slack, _columns(parts, xp), evidence], -1)
 
 
-def evidence_inputs(evidence: Array, places: Array, m: Measures, xp: Any) -> Array:
+def evidence_inputs(evidence: Array, places: Array, m: SiteSettings, xp: Any) -> Array:
     """[…, SN, 4]: its age, the surprise in it, how many places others take, and how old that is."""
     age, surprise, others, others_age = (evidence[..., k] for k in range(4))
     parts = [
@@ -162,7 +168,7 @@ def append(free: Array, arrival: Array, service: Array, xp: Any) -> Array:
 
 
 def states_after(
-    before: Arrays, task: Arrays, evidence: Array, places: Array, m: Measures, xp: Any
+    before: Arrays, task: Arrays, evidence: Array, places: Array, m: SiteSettings, xp: Any
 ) -> tuple[Array, Array]:
     """Inputs of V: local […, 2, LOCAL] and remote […, 2, SN, REMOTE], first as things are, then
     with the task at the EN, and at each SN.
@@ -198,16 +204,16 @@ def _two(first: Array, second: Array, behind: int, xp: Any) -> Array:
     return xp.concatenate([first[new], second[new]], -1 - behind)
 
 
-def way_there(before: Arrays, task: Arrays, xp: Any = np) -> tuple[Array, Array]:
-    """To each SN, by the books: upload, and the wait for a slot."""
+def path_times(before: Arrays, task: Arrays, xp: Any = np) -> tuple[Array, Array]:
+    """To each SN, by the backlog estimate: upload, and the wait for a slot."""
     upload = before["backlog"] + task["transfer"]
     return upload, xp.maximum(_least(before["remote"], xp) - upload, 0.0)
 
 
-def delays(before: Arrays, task: Arrays, way: tuple[Array, Array], xp: Any = np) -> Array:
-    """Of every route from now on, by the books; `way` is what `way_there` says."""
+def delays(before: Arrays, task: Arrays, path: tuple[Array, Array], xp: Any = np) -> Array:
+    """Of every route from now on, by the backlog estimate; `path` is what `path_times` says."""
     local = _least(before["local"], xp) + task["local_service"]
-    upload, wait = way
+    upload, wait = path
     remote = upload + wait + task["service"] + task["back"]
     return xp.concatenate([local[..., None], remote], -1)
 
@@ -238,14 +244,14 @@ def _choices(local: Array, as_is: Array, taken: Array, asked: Array, xp: Any) ->
 
 def _joint(p: Parameters, inputs: Array, xp: Any) -> Array:
     h = _dense(p, "joint", inputs, xp)
-    return (h @ p["value.w"].reshape(h.shape[0], *(1,) * (h.ndim - 3), -1, 1))[..., 0] + p[
-        "value.b"
-    ].reshape(h.shape[0], *(1,) * (h.ndim - 2))
+    runs, between = h.shape[0], h.ndim - 3
+    values = times(h, p["value.w"].reshape(runs, *(1,) * between, -1, 1))[..., 0]
+    return values + p["value.b"].reshape(runs, *(1,) * (between + 1))
 
 
 def value(p: Parameters, local: Array, remote: Array, asked: Array, xp: Any = np) -> Array:
     """V of afterstates: local [run, row, LOCAL], remote [run, row, SN, REMOTE], and how much the EN
-    is asked to do, [run, row, load.SIZE].
+    is asked to do, [run, row, arrival_rates.SIZE].
     """
     parts = (
         _dense(p, "local", local, xp),
@@ -263,7 +269,7 @@ def chance_logits(p: Parameters, x: Array, xp: Any = np) -> Array:
 
 
 def weighed(
-    p: Parameters, before: Arrays, task: Arrays, places: Array, m: Measures, xp: Any = np
+    p: Parameters, before: Arrays, task: Arrays, places: Array, m: SiteSettings, xp: Any = np
 ) -> tuple[Array, Array, Array]:
     """Advantages of [local, SN 1, …] over rejection, the task's own fate there, and V after a
     rejection; leading axes [run, row], of `places` [SN] or [run, row, SN].
@@ -278,9 +284,9 @@ def weighed(
     seen = _dense(p, "load", before["load"], xp)[..., None, :]
     values = _joint(p, _choices(local, as_is, taken, seen, xp), xp)
     rejected = values[..., 0]
-    way = way_there(before, task, xp)
-    logits = chance_logits(p, chance_inputs(before, task, way, evidence, places, m, xp), xp)
-    delay = delays(before, task, way, xp)
+    path = path_times(before, task, xp)
+    logits = chance_logits(p, chance_inputs(before, task, path, evidence, places, m, xp), xp)
+    delay = delays(before, task, path, xp)
     # Whether the EN itself will be in time it knows.
     in_time = (delay[..., 0] <= task["slack"]) & (before["local_room"] > 0)
     own = xp.where(in_time, 1.0, 0.0)[..., None]

@@ -1,0 +1,59 @@
+"""Names where objects are wanted: scenarios and methods as people write them in Python."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cosmo.control.registry import method
+from cosmo.errors import InputError
+from cosmo.node import Method
+from cosmo.scenario import Scenario, changed, load
+
+ScenarioLike = Scenario | str | Path  # a preset's name or a TOML file's path stand for the scenario
+MethodLike = Method | type[Method] | str  # a class is made without arguments
+# Fields of a scenario: `{"sn.slots": 6}`, or as on the command line, `["sn.slots=6"]`.
+Settings = Mapping[str, Any] | Iterable[str]
+
+
+def as_scenario(
+    scenario: ScenarioLike,
+    settings: Settings = (),
+    rate: float | None = None,
+    arrivals: str | None = None,
+) -> Scenario:
+    """The scenario itself, with fields set; InputError in one line if there is none such."""
+    found = scenario if isinstance(scenario, Scenario) else load(scenario)
+    if settings:
+        found = changed(found, settings if isinstance(settings, Mapping) else list(settings))
+    load_fields = {"workload.rate": rate, "workload.arrivals": arrivals}
+    given = {name: value for name, value in load_fields.items() if value is not None}
+    return changed(found, given) if given else found
+
+
+def as_settings(settings: Settings) -> list[str]:
+    """Settings as on the command line, whichever way they were given."""
+    if isinstance(settings, Mapping):
+        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    return list(settings)
+
+
+def several(values: float | Iterable[float]) -> list[float]:
+    """Numbers of which one may stand for a list of one."""
+    return [float(values)] if isinstance(values, int | float) else [float(each) for each in values]
+
+
+def as_method(given: MethodLike) -> Method:
+    """The method itself; a name is looked up as on the command line, a class is called."""
+    if isinstance(given, str):
+        return method(given)
+    if isinstance(given, type) and issubclass(given, Method):
+        try:
+            return given()
+        except TypeError as error:
+            raise InputError(f"method {given.__name__}: cannot be made ({error})") from None
+    if not isinstance(given, Method):
+        raise InputError(
+            f"method = {given!r}: must be a method's name, a cosmo.Method or a class of that kind"
+        )
+    return given

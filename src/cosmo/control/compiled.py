@@ -1,0 +1,269 @@
+"""Whole worlds played by the rules of `cosmo.policy.rules`, compiled.
+
+The functions are those that nodes run as plain Python. A large world is played without a call from
+Python a decision: `play_compiled` joins the functions of an EN rule and of an SN rule with the
+event loop. What is compiled is kept on disk, for each pair of rules.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo import node as node_room
+from cosmo.control.full_information import FullInformation, best_route
+from cosmo.control.update_intervals import IntervalCheck
+from cosmo.errors import InputError
+from cosmo.measure.regret import with_regret
+from cosmo.node import NO_NODE, Dispatcher, Updater
+from cosmo.policy.rules.periodic import Clock, send_never
+from cosmo.policy.rules.run import (
+    EnRule,
+    RuleDispatcher,
+    RuleUpdater,
+    SnRule,
+    raw,
+)
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+from cosmo.world import Outcome, Worlds, kernel
+from cosmo.world.compiled import (
+    compiled,
+    compiled_rule,
+    entry_point,
+    fingerprint_of,
+    sources_of,
+    with_names,
+)
+from cosmo.world.records import (
+    EN_ROWS,
+    ERROR,
+    FEEDBACK_ROWS,
+    HOLDING,
+    RIDE_ROWS,
+    SN_ROWS,
+    SN_TURN,
+    STALLED,
+    UNFINISHED,
+)
+
+_DECISIONS = 10_000  # about, between two looks at progress, and at Ctrl-C
+
+# Linked in as it is: handing over its arrays costs less than a decision, and compiling it again
+# would take several times as long as the rules do.
+_advance = kernel.advance
+
+_YARDSTICK = EnRule(best_route)
+_SILENT = RuleUpdater(SnRule(send_never), Clock(np.inf))
+
+
+class Tally(NamedTuple):
+    """Decisions that a status of this very moment would have changed."""
+
+    measured: bool
+    warmup_ms: float  # tasks of before do not count
+    decisions: NDArray[np.int64]  # [world]
+    regretted: NDArray[np.int64]
+
+
+def _hears_nothing(fact: Any, state: Any) -> Any:
+    return 0
+
+
+def _cannot_tell(seen: Any, state: Any, row: Any) -> Any:
+    return 0
+
+
+def _never_rides(result: Any, state: Any) -> Any:
+    return False
+
+
+# What the functions below call; for each pair of rules these names mean the rules' own functions.
+decide = choose = _cannot_tell
+hear = _hears_nothing
+send = send_never
+encode = raw
+ride = _never_rides
+
+
+def _dispatch(seen, fresh, answers, truth, en, sn, tally, row):
+    """Answer an EN. What it would decide if all statuses were of now is asked before, as the
+    decision may change what is remembered; no rule sees more of the truth than such a status.
+    """
+    task, would = seen.dispatch[row], 0
+    counted = tally.measured and task.generated_ms >= tally.warmup_ms
+    if counted:
+        for column in range(seen.sn.shape[1]):
+            if seen.sn[row, column] == NO_NODE:
+                break
+            own = truth.sn_state[row, column]
+            encode(seen.sn[row, column], own, sn, fresh.status[row, column])
+            fresh.status_ms[row, column] = task.time_ms
+        would = choose(fresh, en, row)
+    action = decide(seen, en, row)
+    answers.action[row] = action
+    if counted:
+        tally.decisions[task.world] += 1
+        tally.regretted[task.world] += 1 if would != action else 0
+
+
+def _update(seen, answers, sn, row):
+    """Answer an SN that decides on an update."""
+    send(seen, answers, sn, row)
+    node = seen.update[row]
+    encode(node.sn, node.sn_state, sn, answers.numbers[row])
+
+
+def _ride(seen, answers, sn, row):
+    """Answer an SN that has a result to send."""
+    result = seen.result[row]
+    rides = ride(result, sn)
+    answers.ride[row] = rides
+    if rides:
+        encode(result.sn, result.sn_state, sn, answers.ride_numbers[row])
+
+
+def _whole_worlds(fingerprint):
+    def play(constants, state, turn, fresh, en, sn, tally, turns):
+        """So many turns of all worlds; fewer if all are over, or one needs more room."""
+        _ = fingerprint  # part of the cache key
+        seen, answers = turn.seen, turn.answers
+        for _turn in range(turns):
+            if turn.counts[STALLED] == 0:
+                for row in range(turn.counts[FEEDBACK_ROWS]):
+                    hear(seen.feedback[row], en)
+                for row in range(turn.counts[EN_ROWS]):
+                    _dispatch(seen, fresh, answers, turn.truth, en, sn, tally, row)
+                for row in range(turn.counts[SN_ROWS]):
+                    _update(seen, answers, sn, row)
+                for row in range(turn.counts[RIDE_ROWS]):
+                    _ride(seen, answers, sn, row)
+            _advance(constants, state, turn)
+            if turn.counts[STALLED] > 0 or turn.counts[UNFINISHED] == 0:
+                return
+
+    return play
+
+
+def _until_sns_decide(fingerprint):
+    def play(constants, state, turn, en):
+        """Run every world on, and answer all ENs by the rule, until only SNs are asked.
+
+        Returns early if a world has no room left (counts[STALLED]); the next call goes on.
+        """
+        _ = fingerprint
+        seen, answers = turn.seen, turn.answers
+        while True:
+            _advance(constants, state, turn)
+            if turn.counts[STALLED] > 0 or turn.counts[ERROR] != 0 or turn.counts[EN_ROWS] == 0:
+                return
+            for row in range(turn.counts[EN_ROWS]):
+                answers.action[row] = decide(seen, en, row)
+            turn.counts[HOLDING] = SN_TURN  # SNs that have been asked wait for their answer
+
+    return play
+
+
+@cache
+def _kernel() -> str:
+    return fingerprint_of(*(Path(str(room.__file__)).parent for room in (kernel, node_room)))
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return f"{function.__module__.rpartition('.')[2]}_{function.__name__}"
+
+
+def joined(template: Callable[..., Any], parts: dict[str, Any], *named: Callable[..., Any]) -> Any:
+    """An entry point of these parts, made of these plain functions.
+
+    It has files of its own on disk, named by its sources: two processes that compile at once must
+    not meet in one file, nor anybody open a file of types that are no more.
+    """
+    names = [_named(function) for function in named]
+    digest = _kernel() + sources_of(*named)
+    made = with_names(template(digest), **parts)
+    key = hashlib.sha256("".join([digest, *names]).encode()).hexdigest()[:16]
+    made.__qualname__ = f"{template.__name__}_{names[0]}_{names[-1]}_{key}"
+    return entry_point(made)
+
+
+@cache
+def _player(en: EnRule, sn: SnRule) -> Any:
+    functions: dict[str, Callable[..., Any]] = {
+        "decide": en.decide,
+        "choose": en.choose or choose,
+        "hear": en.hear or hear,
+        "encode": sn.encode,
+        "ride": sn.ride or ride,
+        "send": sn.send,
+    }
+    parts = {name: compiled_rule(function) for name, function in functions.items()}
+    for each in (_dispatch, _update, _ride):
+        parts[each.__name__] = compiled(with_names(each, **parts))
+    return joined(_whole_worlds, parts, *functions.values())
+
+
+@cache
+def _en_player(en: EnRule) -> Any:
+    return joined(_until_sns_decide, {"decide": compiled_rule(en.decide)}, en.decide)
+
+
+def can_compile(dispatcher: Dispatcher, updater: Updater | None) -> bool:
+    """Whether both sides are rules, by their very type: a subclass may do something else."""
+    en = type(dispatcher) in (RuleDispatcher, FullInformation)
+    return en and (updater is None or type(updater) is RuleUpdater)
+
+
+def play_compiled(
+    scenario: Scenario,
+    episodes: Sequence[Episode],
+    carries: int,
+    dispatcher: Dispatcher,
+    updater: Updater | None,
+    regret: bool,
+    progress: Callable[[int], None] | None,
+    pace: IntervalCheck,
+) -> list[Outcome]:
+    """What became of each episode, with its regret if that is asked for and can be told."""
+    told = updater if isinstance(updater, RuleUpdater) else _SILENT
+    worlds = Worlds(scenario, episodes, carries, rides=updater is not None and updater.rides)
+    rule, en = _YARDSTICK, worlds.turn.truth
+    if isinstance(dispatcher, RuleDispatcher):
+        tasks = max(len(each.tasks) for each in episodes)
+        rule, en = dispatcher.rule, dispatcher.with_draws(tasks)
+    counts = np.zeros((2, len(episodes)), np.int64)
+    measured = regret and updater is not None and rule.choose is not None
+    tally = Tally(measured, float(scenario.episode.warmup_ms), counts[0], counts[1])
+    seen = worlds.turn.seen
+    fresh = seen._replace(status=seen.status.copy(), status_ms=seen.status_ms.copy())
+    play, turns = _player(rule, told.rule), max(_DECISIONS // len(episodes), 1)
+    on = partial(play, fresh=fresh, en=en, sn=told.state, tally=tally, turns=turns)
+    while _moved(worlds, on):
+        pace.check(*worlds.update_decisions)
+        if progress is not None:
+            progress(worlds.generated)
+    outcomes = [worlds.outcome(world) for world in range(len(worlds))]
+    return with_regret(outcomes, tally.regretted, tally.decisions)
+
+
+def _moved(worlds: Worlds, on: Callable[..., Any]) -> bool:
+    """Play on; a rule's answer that no world can carry out is a mistake in its parameters."""
+    try:
+        return worlds.run_compiled(on)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def en_player(dispatcher: Dispatcher) -> Callable[..., None] | None:
+    """What `Worlds.advance_playing` wants, if a dispatcher is a rule that remembers nothing.
+
+    Worlds start anew one by one, and a memory would have to.
+    """
+    if type(dispatcher) is not RuleDispatcher or not dispatcher.rule.forgets:
+        return None
+    play, state = _en_player(dispatcher.rule), dispatcher.state
+    return lambda constants, world, turn: play(constants, world, turn, state)

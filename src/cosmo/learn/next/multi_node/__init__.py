@@ -1,0 +1,1 @@
+"""Fits the parameters of the multi-node controller: random sites, evolution strategies."""

@@ -1,0 +1,61 @@
+"""The configuration of fitting the multi-node controller, validated."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cosmo.learn.config import Count, NotNegative, Part, Positive, Share
+from cosmo.scenario.fields import MOST_MS
+from cosmo.scenario.model import Arrivals
+
+Between = tuple[NotNegative, NotNegative]
+Window = Annotated[Positive, Field(le=MOST_MS)]
+Nodes = Annotated[int, Field(strict=True, ge=1, le=1000)]
+
+
+class KindsConfig(Part):
+    """What kinds of worlds there are; of every pair of numbers, anything in between."""
+
+    named: tuple[str, ...]  # presets of scenarios at loads of their interest, …
+    named_share: Share  # … and of how many worlds; all others are drawn:
+    ens: tuple[Nodes, Nodes]
+    sns: tuple[Nodes, Nodes]
+    load: Between  # that ENs ask for, of the capacity that others leave
+    rate: Between  # tasks a second at an EN, whatever the load
+    en_speed: Between  # in speeds of the scenario's
+    sn_speed: Between
+    en_slots: Annotated[tuple[Count, ...], Field(min_length=1)]
+    sn_slots: Annotated[tuple[Count, ...], Field(min_length=1)]
+    unlike: Share  # of worlds whose nodes differ from one another
+    near: Share  # of worlds where ENs reach only some SNs, …
+    reach: tuple[Nodes, Nodes]  # … so many of them
+    up_mbps: Between
+    hops: tuple[Nodes, Nodes]
+    hop_delay_ms: Between
+    background: Share  # of worlds where others use the SNs in bursts, …
+    quiet: Between  # … shares of an SN's capacity between the bursts, …
+    burst: Between  # … and in them, …
+    dwell_ms: Between  # … and how long either lasts
+    lossy: Share  # of worlds where statuses are lost, …
+    loss: Between  # … such a share of them
+    arrivals: Annotated[tuple[Arrivals, ...], Field(min_length=1)]
+    usual_price: Share  # of worlds with the scenario's price of an update; else …
+    price: Between  # … so many times that
+
+
+class MultiNodeConfig(Part):
+    """All of it."""
+
+    objective: Literal["success", "utility"]  # less what updates cost, or R32; …
+    thrift: NotNegative  # … of that cost, so much counts for `success`
+    generations: Count  # a round of training
+    worlds: Count  # a generation: every candidate plays the same ones
+    tasks: Count  # about so many in a world: small ones are played for longer, within …
+    window_ms: tuple[Window, Window]  # … these bounds; the warm-up is not measured
+    warmup_ms: NotNegative
+    pairs: Count  # of candidates, mirrored about the centre
+    deviation: Positive  # of candidates from the centre, in logarithms of the numbers
+    learning_rate: Positive  # how far the centre moves, likewise
+    last: Share  # of the learning rate, at the end
+    averaged: Share  # of the generations at the end, whose mean is delivered
+    kinds: KindsConfig

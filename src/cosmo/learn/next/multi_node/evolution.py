@@ -1,0 +1,83 @@
+"""Evolution strategies: candidates about a centre, mirrored; ranks instead of returns.
+
+Parameters are positive, so the centre is in their logarithms: 0 is where they start. It has three
+rows, those of `ScaledParameters`.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.policy.next.multi_node.scaling import ScaledParameters
+from cosmo.policy.rules.multi_node_parameters import LEAST, MOST, START, Parameters
+
+Floats = NDArray[np.float64]
+
+_DECAYS = 0.9, 0.99  # of the mean and the square of the gradient
+_TINY = 1e-8
+
+
+SIZE = len(ScaledParameters._fields) * len(Parameters._fields)
+
+
+def scaled_at(centre: Floats) -> ScaledParameters:
+    """The parameters at a point in the space of logarithms, within their bounds."""
+    middle, by_balance, by_size = centre.reshape(len(ScaledParameters._fields), -1)
+    found = np.clip(np.array(START) * np.exp(middle), LEAST, MOST)
+    return ScaledParameters(*(Parameters(*row.tolist()) for row in (found, by_balance, by_size)))
+
+
+def candidates(centre: Floats, steps: Floats, deviation: float) -> list[ScaledParameters]:
+    """For each of these steps [pair, number] the candidates on both sides of the centre."""
+    sides = (centre + sign * deviation * step for step in steps for sign in (1.0, -1.0))
+    return [scaled_at(each) for each in sides]
+
+
+def shaped(returns: Floats) -> Floats:
+    """Ranks from -1/2 to 1/2 in place of returns, equal ones alike: outliers count no more."""
+    order = np.unique(returns, return_inverse=True)[1].astype(np.float64)
+    highest = max(order.max(), 1.0)
+    found: Floats = order / highest - 0.5
+    return found
+
+
+def gradient(steps: Floats, returns: Floats, deviation: float) -> Floats:
+    """[number] the way up, from returns of `candidates` of the same steps."""
+    up, down = shaped(returns).reshape(-1, 2).T
+    # One after the other, so that sums have the same bits on any machine.
+    summed = ((up - down)[:, None] * steps).cumsum(axis=0)[-1]
+    found: Floats = summed / (2.0 * len(steps) * deviation)
+    return found
+
+
+class Climb:
+    """The centre and how it moves: with momentum, by as much as its way up is steep on average.
+
+    Parameters that hardly matter hardly move: a step size of its own for each, as Adam's, would
+    make them walk at random.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.centre, self.mean, self.square = np.zeros(size), np.zeros(size), np.zeros(1)
+        self.summed, self.averaged = np.zeros(size), 0
+        self.taken = 0
+
+    def step(self, way_up: Floats, rate: float) -> None:
+        """One step up, about `rate` long in a number on average."""
+        self.taken += 1
+        first, second = _DECAYS
+        self.mean = first * self.mean + (1.0 - first) * way_up
+        self.square = (
+            second * self.square + (1.0 - second) * (way_up**2).cumsum()[-1:] / way_up.size
+        )
+        mean = self.mean / (1.0 - first**self.taken)
+        square = self.square / (1.0 - second**self.taken)
+        self.centre = self.centre + rate * mean / (np.sqrt(square) + _TINY)
+
+    def count(self) -> None:
+        """The centre is one of those whose mean is delivered."""
+        self.summed, self.averaged = self.summed + self.centre, self.averaged + 1
+
+    @property
+    def delivered(self) -> Floats:
+        """The mean of the centres that count, or the centre while none does."""
+        return self.summed / self.averaged if self.averaged else self.centre

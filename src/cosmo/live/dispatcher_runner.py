@@ -1,0 +1,65 @@
+"""Runs a method's dispatcher at an EN: feedback on earlier tasks first (R29), then a decision."""
+
+import numpy as np
+
+from cosmo.node import Dispatcher, DispatchObservation, Feedback, Method, Site
+from cosmo.node.guard import ask, checked_actions, made_dispatcher
+
+KnownFate = tuple[int, int, int, bool, float]  # task, action, fate, in time, time in ms
+
+
+class DispatcherRunner:
+    """Asks the dispatcher of one method; its mistakes become InputErrors that name the method."""
+
+    def __init__(self, method: Method, site: Site, index: int) -> None:
+        self.method, self.site, self.index = method, site, index
+        self._dispatcher = made_dispatcher(method, site)
+        self._fates: list[KnownFate] = []
+
+    @property
+    def name(self) -> str:
+        """The name of the method that decides at the moment."""
+        return type(self.method).__name__
+
+    def note_fate(self, task: int, action: int, fate: int, in_time: bool, now: float) -> None:
+        """Keep what is known of a task's fate for the dispatcher's next call of `observe`."""
+        self._fates.append((task, action, fate, in_time, now))
+
+    def deliver_feedback(self) -> None:
+        """Hand all fates that were noted to the dispatcher."""
+        if self._fates:
+            fates, self._fates = self._fates, []
+            if getattr(self._dispatcher.observe, "__func__", None) is Dispatcher.observe:
+                return  # it does not override `observe`
+            ask(self.method, self._dispatcher.observe, feedback_of(fates, self.index))
+
+    def choose(self, seen: DispatchObservation) -> int:
+        """Return the action on one task: 0 local, 1..S offload, S + 1 reject."""
+        self.deliver_feedback()
+        return checked_action(self.method, self._dispatcher, seen)
+
+    def start_over(self) -> None:
+        """Make a new dispatcher, without memory: its estimates are out of date."""
+        self._dispatcher = made_dispatcher(self.method, self.site)
+        self._fates = []
+
+
+def checked_action(method: Method, dispatcher: Dispatcher, seen: DispatchObservation) -> int:
+    """Ask a dispatcher about one task; InputError if the answer is not an allowed action."""
+    answer = ask(method, dispatcher.decide, seen)
+    return int(checked_actions(method, answer, seen)[0])
+
+
+def feedback_of(fates: list[KnownFate], en: int) -> Feedback:
+    """Return the fates of an EN's tasks as columns, one row a task."""
+    count = len(fates)
+    task, action, fate, in_time, time_ms = zip(*fates, strict=True)
+    return Feedback(
+        world=np.zeros(count, np.int64),
+        en=np.full(count, en, np.int64),
+        task=np.array(task, np.int64),
+        action=np.array(action, np.int64),
+        fate=np.array(fate, np.int64),
+        in_time=np.array(in_time, np.bool_),
+        time_ms=np.array(time_ms, np.float64),
+    )

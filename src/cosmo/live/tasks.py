@@ -1,0 +1,50 @@
+"""Tasks inside a node, and what can become of them."""
+
+import math
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from cosmo.live.clock import Timer
+
+
+class Fate(IntEnum):
+    """How a task ended, as its UE is told; the numbers are those of the wire."""
+
+    DONE = 1  # the result is there, within the deadline
+    LATE = 2  # the result is there, after the deadline
+    REFUSED = 3  # the node that was chosen had no room (R10)
+    REJECTED = 4  # the EN's method did not take it
+    EXPIRED = 5  # the budget was gone before there was a result
+    FAILED = 6  # the handler failed, or the SN vanished and there was no time to try again
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A task at a node, with times of the node's own clock."""
+
+    number: int
+    generated_ms: float
+    deadline_ms: float  # from generation
+    input_bytes: float
+    cycles: float  # that nodes see
+    ue: int = 0
+    residual_ms: float = math.inf  # until the UE leaves the cell, if anybody knows
+    kind: str = ""
+    input: bytes = b""
+    arrived_ms: float = math.nan  # when it was accepted at the node that runs it
+    true_cycles: float = math.nan  # that an emulation takes, if not those (R35)
+    started_ms: float = math.nan  # when a slot began with it
+    decided_ms: float = math.nan
+    action: int = -1  # what the method chose: 0 local, 1..S offload, S+1 reject
+    rerun: bool = False  # its SN vanished, and the EN took it up itself
+    answered: bool = False  # the UE has heard
+    ended: bool = False  # the node has nothing more to do with it
+    known: Any = field(default=None, repr=False)  # what was known at the decision, for the log
+    expiry: Timer | None = None
+    context: Any = field(default=None, repr=False)  # what the transport keeps of it
+
+    @property
+    def expires_ms(self) -> float:
+        """When its budget is gone."""
+        return self.generated_ms + self.deadline_ms

@@ -1,0 +1,98 @@
+"""The trained multi-node controller: its parameters, the sites it was trained for, its parts.
+
+Each part can be left out for comparison: `cosmo-next:off=rivals`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.errors import InputError, did_you_mean
+from cosmo.node import Site
+from cosmo.policy.controller_fields import Fields
+from cosmo.policy.next.multi_node.scaling import ScaledParameters, at_site, constant
+from cosmo.policy.rules.multi_node_parameters import MOST, STORED_NAMES, Parameters
+
+# Parameters that change where a part is left out.
+PARTS: Mapping[str, Mapping[str, float]] = {
+    # ENs use all SNs and receive statuses from all.
+    "keeping": {"subset_size": MOST.subset_size_per_ratio * MOST.subset_size},
+    # ENs count their own traffic only.
+    "rivals": {"rival_traffic": 0.0, "wait_error_rivals": 0.0},
+    # ENs take their backlog estimate for exact.
+    "doubt": {"wait_error_ms": 0.1, "wait_error_growth": 0.0, "wait_error_rivals": 0.0},
+    # ENs forget at once that an SN was full.
+    "full": {"full_memory_ms": 1e-4, "full_change_boost": 0.0},
+    "blame": {"late_penalty": 0.0},  # late results do not count against an SN
+    "chance": {"tie_noise": 0.0},  # near-equal SNs are not separated at random
+    "price": {"sn_price": 0.0, "local_price": 0.0},  # capacity has no price
+    "pressure": {"full_boost": 0.0},  # an SN that is often full sends no more than others
+    "insisting": {"unreported_weight": 0.0},  # change that was not reported does not build up
+    "stagger": {"stagger": 0.0},  # all ENs are sent at once
+    "updates": {"status_value": 0.0, "confirmation_value": 0.0},  # SNs send nothing
+}
+SHAPE = "shape"  # parameters do not scale with the site
+
+
+def known_part(part: str) -> str:
+    """Return the part; InputError in one line if there is none such."""
+    if part not in (*PARTS, SHAPE):
+        known = did_you_mean(part, [*PARTS, SHAPE]) or f" (parts: {', '.join([*PARTS, SHAPE])})"
+        raise InputError(f"off = {part!r}: is no part of the multi-node controller{known}")
+    return part
+
+
+@dataclass(frozen=True)
+class Range:
+    """The sites that a controller was trained on, (least, most) of each quantity."""
+
+    ens: tuple[float, ...]
+    sns: tuple[float, ...]
+    load: tuple[float, ...]  # share of the capacity that ENs ask for
+
+    def beyond(self, site: Site) -> str:
+        """In one line, what of a site is outside; empty if nothing is."""
+        asked = site.tasks.rate / 1000.0 * site.tasks.mean_cycles * len(site.en)
+        load = asked / float(site.en.full_rate.sum() + site.sn.full_rate.sum())
+        found = (
+            ("ENs", len(site.en), self.ens),
+            ("SNs", len(site.sn), self.sns),
+            ("of the capacity asked for", round(load, 2), (0.0, self.load[1])),
+        )
+        said = [
+            f"{value:g} {name} (trained: {low:g} to {high:g})"
+            for name, value, (low, high) in found
+            if not low <= value <= high
+        ]
+        return f"cosmo-next was not trained for such a site: {', '.join(said)}" if said else ""
+
+
+@dataclass(frozen=True)
+class MultiNode:
+    """The multi-node controller of one run."""
+
+    scaled: ScaledParameters
+    trained: Range
+    off: str | None = None  # the part that is left out
+
+    def parameters(self, site: Site) -> Parameters:
+        """The parameters that nodes of a site act by."""
+        if self.off == SHAPE:
+            return at_site(constant(self.scaled.middle), site)
+        found = at_site(self.scaled, site)
+        return found if self.off is None else found._replace(**PARTS[self.off])
+
+
+def multi_node_from(layers: Mapping[str, NDArray[np.floating]], training: Fields) -> MultiNode:
+    """From the layers of a file by stored name, and its configuration; ValueError if one lacks."""
+    kinds = training.group("kinds")
+    trained = Range(*(kinds.numbers(name, 0.0, 2) for name in ("ens", "sns", "load")))
+    rows = len(ScaledParameters._fields)
+    names = [STORED_NAMES[each] for each in Parameters._fields]
+    for name in names:
+        if name not in layers or layers[name].shape != (1, rows):
+            raise ValueError(f"crowd/{name}: must be {rows} numbers, of one run")
+    columns = (Parameters(*(float(layers[n][0, k]) for n in names)) for k in range(rows))
+    return MultiNode(ScaledParameters(*columns), trained)

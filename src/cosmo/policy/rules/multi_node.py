@@ -1,0 +1,252 @@
+"""The multi-node controller of `cosmo-next` at an EN: a chance for each route, a price on capacity.
+
+Of each SN that it uses, an EN estimates the backlog from the latest that it knows: a status, or a
+result, which says how long the task has waited, or a notice that the SN was full. Work is done
+since then; what the EN has sent itself comes on top, each task when it arrives, plus the rivals'
+traffic, estimated as a fraction of its own.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import NO_NODE, REFUSED, Site
+from cosmo.policy.rules.multi_node_formulas import (
+    chance,
+    faded,
+    later,
+    read_number,
+    smoothed,
+    still_full,
+)
+from cosmo.policy.rules.multi_node_parameters import Parameters
+from cosmo.policy.rules.multi_node_site import profile_of
+from cosmo.policy.rules.run import EnRule, RuleDispatcher
+from cosmo.policy.rules.site import Known, draw_of, known_of, reject, upload_ms
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ENTRIES = 32  # own tasks that are remembered for each SN, the latest of them
+
+
+class State(NamedTuple):
+    """Parameters, what the site means, and what ENs remember of each SN that they reach."""
+
+    known: Known
+    p: Parameters
+    longest_ms: float  # deadline
+    mean_cycles: float
+    reach: Ints  # [EN, k]
+    subset: NDArray[np.bool_]  # [EN, k] the SNs that an EN uses
+    rivals: Floats  # [EN, k] other ENs that use the SN
+    capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
+    in_service_ms: Floats  # [SN]
+    draws: Floats  # [world, task, k]
+    load: Floats  # [world, EN] share of the capacity that arrivals ask for
+    load_at: Floats
+    work: Floats  # [world, EN, k] the backlog, in ms of the SN's full rate, …
+    work_at: Floats  # … and of when
+    full_at: Floats  # when the SN was last known to be full
+    source: Floats  # of when the latest information is
+    flow: Floats  # ms of work a ms that the EN has sent of late
+    flow_at: Floats
+    late_results: Floats  # results that were late of late
+    late_results_at: Floats
+    next_entry: Ints  # place of the next own task in a ring of them
+    task: Ints  # [world, EN, k, entry]
+    arrival: Floats
+    own_work: Floats
+
+
+def rival_rate(state: Any, world: Any, en: Any, column: Any, now: Any) -> Any:
+    """Ms of work a ms that rivals are taken to send to an SN."""
+    p = state.p
+    elapsed = now - state.flow_at[world, en, column]
+    flow = faded(state.flow[world, en, column], elapsed, p.own_traffic_window_ms)
+    return p.rival_traffic * state.rivals[en, column] * flow
+
+
+def restart(
+    state: Any, world: Any, en: Any, column: Any, work: Any, source: Any, gain: Any
+) -> None:
+    """The estimate begins anew with what was there then; own tasks that came later follow."""
+    at = source
+    first = state.next_entry[world, en, column]
+    for place in range(first, first + ENTRIES):
+        entry = place % ENTRIES
+        arrival = state.arrival[world, en, column, entry]
+        if arrival > source:
+            own = state.own_work[world, en, column, entry]
+            work = later(work, max(arrival - at, 0.0), gain, state.p) + own
+            at = max(arrival, at)
+    state.work[world, en, column] = work
+    state.work_at[world, en, column] = at
+    state.source[world, en, column] = source
+
+
+def take_status(seen: Any, state: Any, row: Any, column: Any) -> None:
+    """A status that has come since the EN last decided."""
+    task = seen.dispatch[row]
+    world, en, source = task.world, task.en, seen.status_ms[row, column]
+    if not source > state.source[world, en, column]:  # never where it is NaN
+        return
+    work, full = read_number(seen.status[row, column, 0], state.longest_ms)
+    gain = rival_rate(state, world, en, column, task.time_ms)
+    restart(state, world, en, column, work, source, gain)
+    state.full_at[world, en, column] = source if full else -np.inf
+
+
+def hear(fact: Any, state: Any) -> None:
+    """A result or a refusal of an own task."""
+    if fact.action < 1 or fact.action > state.source.shape[2]:
+        return
+    world, en, column = fact.world, fact.en, fact.action - 1
+    entry = -1
+    for place in range(ENTRIES):
+        if state.task[world, en, column, place] == fact.task:
+            entry = place
+            break
+    if entry < 0:
+        return
+    p, known, now = state.p, state.known, fact.time_ms
+    arrival = state.arrival[world, en, column, entry]
+    own = state.own_work[world, en, column, entry]
+    state.task[world, en, column, entry] = -1
+    if fact.fate == REFUSED:
+        state.work[world, en, column] = max(state.work[world, en, column] - own, 0.0)
+        if arrival > state.source[world, en, column]:
+            state.source[world, en, column] = arrival
+            state.full_at[world, en, column] = arrival
+        return
+    elapsed = max(now - state.late_results_at[world, en, column], 0.0)
+    left = faded(state.late_results[world, en, column], elapsed, p.late_memory_ms)
+    state.late_results[world, en, column] = 0.5 * left if fact.in_time else left + 1.0
+    state.late_results_at[world, en, column] = now
+    if arrival <= state.source[world, en, column]:
+        return
+    sn = state.reach[en, column]
+    service = own * known.sn_full_rate[sn] / known.sn_speed[sn]
+    waited = now - known.result_ms[en, column] - arrival - service
+    ease = p.in_service_share * state.in_service_ms[sn]
+    before = waited + ease if waited > 0.5 else 0.5 * ease
+    gain = rival_rate(state, world, en, column, now)
+    restart(state, world, en, column, before + own, arrival, gain)
+    state.full_at[world, en, column] = -np.inf
+
+
+def send(seen: Any, state: Any, row: Any, column: Any, arrival: Any, gain: Any) -> None:
+    """A task goes to an SN and arrives then."""
+    p, task = state.p, seen.dispatch[row]
+    world, en, now = task.world, task.en, task.time_ms
+    own = task.cycles / state.known.sn_full_rate[seen.sn[row, column]]
+    elapsed = max(arrival - state.work_at[world, en, column], 0.0)
+    state.work[world, en, column] = later(state.work[world, en, column], elapsed, gain, p) + own
+    state.work_at[world, en, column] = max(arrival, state.work_at[world, en, column])
+    gap = now - state.flow_at[world, en, column]
+    flow, window_ms = state.flow[world, en, column], p.own_traffic_window_ms
+    state.flow[world, en, column] = smoothed(flow, own, gap, window_ms)
+    state.flow_at[world, en, column] = now
+    entry = state.next_entry[world, en, column] % ENTRIES
+    state.task[world, en, column, entry] = task.task
+    state.arrival[world, en, column, entry] = arrival
+    state.own_work[world, en, column, entry] = own
+    state.next_entry[world, en, column] += 1
+
+
+def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: Any) -> Any:
+    """The chance that a task is in time at an SN, and its delay from now on."""
+    p, known, task = state.p, state.known, seen.dispatch[row]
+    world, en, now = task.world, task.en, task.time_ms
+    sn = seen.sn[row, column]
+    elapsed = max(now + upload - state.work_at[world, en, column], 0.0)
+    work = later(state.work[world, en, column], elapsed, gain, p)
+    wait = max(work - p.in_service_share * state.in_service_ms[sn], 0.0)
+    delay = upload + wait + task.cycles / known.sn_speed[sn] + known.result_ms[en, column]
+    full = still_full(now - state.full_at[world, en, column], p)
+    late_age = now - state.late_results_at[world, en, column]
+    late_results = faded(state.late_results[world, en, column], late_age, p.late_memory_ms)
+    slack = (task.generated_ms + task.deadline_ms - now) - delay
+    age = now - state.source[world, en, column]
+    return chance(slack, age, gain, full, late_results, p), delay
+
+
+def load_beyond(state: Any, task: Any) -> Any:
+    """Load beyond which capacity has a price, times the task's size; the arrival is counted."""
+    p, world, en = state.p, task.world, task.en
+    share = task.cycles / state.capacity[en]
+    gap = max(task.generated_ms - state.load_at[world, en], 0.0)
+    load = smoothed(state.load[world, en], share, gap, p.load_window_ms)
+    state.load[world, en] = load
+    state.load_at[world, en] = task.generated_ms
+    return max(load - p.price_load, 0.0) * task.cycles / state.mean_cycles
+
+
+def decide(seen: Any, state: Any, row: Any) -> Any:
+    """The route that is worth most, if it is worth anything; recorded."""
+    p, task = state.p, seen.dispatch[row]
+    world, en, now = task.world, task.en, task.time_ms
+    beyond = load_beyond(state, task)
+    price = p.sn_price * beyond
+    best, most, best_worth, best_arrival, best_gain = -1, -np.inf, 0.0, 0.0, 0.0
+    for column in range(seen.sn.shape[1]):
+        if seen.sn[row, column] == NO_NODE:
+            break
+        if not state.subset[en, column]:
+            continue
+        take_status(seen, state, row, column)
+        upload = upload_ms(seen, state.known, row, column)
+        gain = rival_rate(state, world, en, column, now)
+        in_time, delay = expected(seen, state, row, column, upload, gain)
+        worth = in_time - p.failure_cost * (1.0 - in_time) - price
+        score = worth - p.delay_cost * delay / state.longest_ms
+        score = score + p.tie_noise * draw_of(state, task, column)
+        if score > most:
+            best, most, best_worth = column, score, worth
+            best_arrival, best_gain = now + upload, gain
+    served = task.local_wait_ms + task.cycles / state.known.en_speed[en]
+    slack = task.generated_ms + task.deadline_ms - now
+    local = task.local_room and served <= slack
+    local_worth = 1.0 - p.local_price * beyond
+    local_score = local_worth + p.local_preference - p.delay_cost * served / state.longest_ms
+    if best >= 0 and (not local or most > local_score):
+        if best_worth > 0.0:
+            send(seen, state, row, best, best_arrival, best_gain)
+            return best + 1
+        return reject(seen)
+    return 0 if local and local_worth > 0.0 else reject(seen)
+
+
+def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
+    """The controller at the ENs of a site."""
+    profile, links = profile_of(site, p), site.links
+    cells = (site.worlds, *links.reach.shape)
+    nodes, entries = (site.worlds, len(site.en)), (*cells, ENTRIES)
+    state = State(
+        known=known_of(site),
+        p=p,
+        longest_ms=profile.longest_ms,
+        mean_cycles=float(site.tasks.mean_cycles),
+        reach=links.reach,
+        subset=profile.uses,
+        rivals=profile.rivals,
+        capacity=profile.capacity,
+        in_service_ms=profile.in_service_ms,
+        draws=np.empty((site.worlds, 0, cells[2])),
+        load=np.zeros(nodes),
+        load_at=np.zeros(nodes),
+        work=np.zeros(cells),
+        work_at=np.zeros(cells),
+        full_at=np.full(cells, -np.inf),
+        source=np.zeros(cells),
+        flow=np.zeros(cells),
+        flow_at=np.zeros(cells),
+        late_results=np.zeros(cells),
+        late_results_at=np.zeros(cells),
+        next_entry=np.zeros(cells, np.int64),
+        task=np.full(entries, -1, np.int64),
+        arrival=np.full(entries, -np.inf),
+        own_work=np.zeros(entries),
+    )
+    return RuleDispatcher(site, EnRule(decide, hear=hear), state)

@@ -1,0 +1,148 @@
+"""The parameters of the multi-node controller: meaning, unit, start value and bounds of each.
+
+They are the same at every node of a site and scale with its node counts
+(`cosmo.policy.next.multi_node.scaling`); what else differs from site to site follows from what
+nodes are told at the start (`multi_node_site`).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Parameters(NamedTuple):
+    """All parameters. Names that end in `_ms` are times in ms; values and costs are in tasks."""
+
+    # Which SNs an EN uses.
+    subset_size: float  # SNs that an EN uses, …
+    subset_size_per_ratio: float  # … and how many more per unit of the ratio SNs / ENs
+    # Backlog that an EN expects at an SN.
+    drain_rate: float  # ms of work that an SN does per ms
+    rival_traffic: float  # traffic of each rival, as a share of the EN's own
+    saturation_ms: float  # elapsed time counts for no more than about this
+    own_traffic_window_ms: float  # over which the EN's own traffic is smoothed
+    in_service_share: float  # share of a mean service time that is in service, not in the queue
+    full_memory_ms: float  # for how long an SN that was full is likely to be full
+    # Uncertainty of the expected waiting time.
+    wait_error_ms: float  # just after a status, …
+    wait_error_growth: float  # … more per ms since then, …
+    wait_error_rivals: float  # … and per ms of work that rivals may have sent
+    late_penalty: float  # weight of late results against an SN, …
+    late_memory_ms: float  # … and for how long they count
+    # Value of a decision.
+    failure_cost: float  # of a failed task
+    delay_cost: float  # of a delay as long as the longest deadline
+    tie_noise: float  # random term that separates near-equal SNs, so that ENs do not herd
+    local_preference: float  # added to the score of the EN itself
+    sn_price: float  # of a mean task's capacity at an SN, per unit of load above `price_load` …
+    local_price: float  # … or at the EN itself
+    price_load: float  # share of the capacity from which on capacity has a price
+    load_window_ms: float  # over which arrivals are smoothed
+    # Value of a status to be sent by an SN.
+    status_value: float  # for a task that the status concerns
+    full_boost: float  # by how much more at an SN that is always full, …
+    full_window_ms: float  # … as measured over this time
+    deterioration_weight: float  # of a change for the worse, relative to one for the better
+    full_change_boost: float  # by how much more if the SN became full, or has room again
+    unreported_weight: float  # of change that has built up without a status
+    confirmation_value: float  # of a status that confirms an old one
+    useful_work_ms: float  # backlog at which an SN is half as useful as an idle one, …
+    useful_work_width_ms: float  # … and how gradually usefulness falls
+    status_lifetime_ms: float  # for how long a status makes a difference
+    stagger: float  # by how much the value differs between ENs, so that not all are sent at once
+    ack_timeout_ms: float  # after which a status without acknowledgement counts as lost
+    recheck_soon_ms: float  # next decision if a status was nearly worth its price, …
+    recheck_later_ms: float  # … else
+
+
+# The names of the layers in a controller's file (`crowd/NAME`), which never change.
+STORED_NAMES: Mapping[str, str] = {
+    "subset_size": "keep",
+    "subset_size_per_ratio": "keep_more",
+    "drain_rate": "drain",
+    "rival_traffic": "rivals",
+    "saturation_ms": "settle_ms",
+    "own_traffic_window_ms": "flow_ms",
+    "in_service_share": "ease",
+    "full_memory_ms": "hold_ms",
+    "wait_error_ms": "doubt_ms",
+    "wait_error_growth": "doubt_age",
+    "wait_error_rivals": "doubt_rivals",
+    "late_penalty": "blame",
+    "late_memory_ms": "blame_ms",
+    "failure_cost": "failure",
+    "delay_cost": "haste",
+    "tie_noise": "noise",
+    "local_preference": "home",
+    "sn_price": "price",
+    "local_price": "price_home",
+    "price_load": "price_from",
+    "load_window_ms": "load_ms",
+    "status_value": "worth",
+    "full_boost": "press",
+    "full_window_ms": "press_ms",
+    "deterioration_weight": "worse",
+    "full_change_boost": "firm",
+    "unreported_weight": "insist",
+    "confirmation_value": "confirm",
+    "useful_work_ms": "center_ms",
+    "useful_work_width_ms": "width_ms",
+    "status_lifetime_ms": "usage_ms",
+    "stagger": "stagger",
+    "ack_timeout_ms": "patience_ms",
+    "recheck_soon_ms": "look_ms",
+    "recheck_later_ms": "rest_ms",
+}
+
+START = Parameters(
+    subset_size=2.6,
+    subset_size_per_ratio=0.96,
+    drain_rate=0.44,
+    rival_traffic=0.49,
+    saturation_ms=48.0,
+    own_traffic_window_ms=180.0,
+    in_service_share=0.44,
+    full_memory_ms=57.0,
+    wait_error_ms=6.7,
+    wait_error_growth=0.11,
+    wait_error_rivals=0.14,
+    late_penalty=0.76,
+    late_memory_ms=84.0,
+    failure_cost=0.22,
+    delay_cost=0.25,
+    tie_noise=0.018,
+    local_preference=0.049,
+    sn_price=0.6,
+    local_price=0.25,
+    price_load=0.54,
+    load_window_ms=340.0,
+    status_value=0.04,
+    full_boost=1.0,
+    full_window_ms=300.0,
+    deterioration_weight=1.5,
+    full_change_boost=1.3,
+    unreported_weight=0.67,
+    confirmation_value=0.00088,
+    useful_work_ms=28.0,
+    useful_work_width_ms=16.0,
+    status_lifetime_ms=36.0,
+    stagger=0.15,
+    ack_timeout_ms=25.0,
+    recheck_soon_ms=6.4,
+    recheck_later_ms=10.0,
+)
+
+# Bounds of training: SNs that decided more often than once a ms would not end, and so on.
+LEAST = Parameters(*(1e-4,) * len(START))._replace(
+    recheck_soon_ms=1.0,
+    recheck_later_ms=1.0,
+    subset_size=1.0,
+    wait_error_ms=0.1,
+    useful_work_width_ms=1.0,
+)
+MOST = Parameters(*(1e4,) * len(START))._replace(
+    stagger=1.0,
+    recheck_soon_ms=50.0,
+    recheck_later_ms=100.0,
+    subset_size=12.0,
+    subset_size_per_ratio=20.0,
+)

@@ -1,0 +1,74 @@
+"""The profile of a site for the multi-node controller: SN subsets, rivals, expected traffic."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import Site
+from cosmo.policy.rules.multi_node_parameters import Parameters
+from cosmo.policy.subsets import sn_subset
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_GOLDEN = 0.6180339887498949  # multiples of it fill an interval evenly
+
+
+@dataclass(frozen=True)
+class SiteProfile:
+    """Arrays of ENs are [EN, k], of the k-th SN that an EN reaches; of SNs [SN, k] likewise.
+
+    The last SNs have no row if no EN reaches them: they never decide.
+    """
+
+    uses: Bools  # [EN, k] whether the EN uses the SN
+    rivals: Floats  # [EN, k] other ENs that use it
+    capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
+    in_service_ms: Floats  # [SN] work of a mean service on all slots but one, at its full rate
+    used_by: Bools  # [SN, k] whether that EN uses it
+    tasks_per_ms: Floats  # [SN, k] tasks that the EN may send it in a ms
+    work_per_ms: Floats  # [SN, k] ms of work a ms that the EN expects others and itself to send it
+    phase: Floats  # [SN, k] from -1 to 1: statuses to ENs with more are sent a little sooner
+    longest_ms: float  # deadline
+    largest_bytes: float  # that a task may reserve
+    price: float  # of a status, in successful tasks
+
+
+def subset_size(site: Site, p: Parameters) -> int:
+    """The number of SNs that an EN uses: more where there are many for each EN."""
+    each = len(site.sn) / len(site.en)
+    return max(1, int(np.floor(p.subset_size + p.subset_size_per_ratio * each + 0.5)))
+
+
+def profile_of(site: Site, p: Parameters) -> SiteProfile:
+    """Work the profile out, from what nodes are told at the start; both sides find the same."""
+    links, rate = site.links, site.sn.full_rate
+    uses = sn_subset(site, subset_size(site, p))
+    users = np.bincount(links.reach[uses], minlength=len(site.sn)).astype(np.float64)
+    near = np.where(uses, rate[links.reach], 0.0)
+    shared = np.where(uses, near / np.maximum(users[links.reach], 1.0), 0.0)
+    all_rates = site.en.full_rate + near.sum(axis=1)
+    share = near / all_rates[:, None]  # of its tasks, by how fast nodes are
+    tasks_a_ms = site.tasks.rate / 1000.0
+    flow = share * tasks_a_ms * site.tasks.mean_cycles / rate[links.reach]
+    rivals = np.where(uses, users[links.reach] - 1.0, 0.0)
+    en, column = links.reached_by
+    used_by = uses[en, column] & (en >= 0)
+    with_rivals = 1.0 + p.rival_traffic * rivals[en, column]
+    slots = site.sn.slots
+    service_ms = site.tasks.mean_cycles / site.sn.cycles_per_ms
+    order = np.arange(len(en))[:, None] * 0.3819 + en * _GOLDEN
+    return SiteProfile(
+        uses=uses,
+        rivals=rivals,
+        capacity=site.en.full_rate + shared.sum(axis=1),
+        in_service_ms=service_ms * (slots - 1) / slots,
+        used_by=used_by,
+        tasks_per_ms=np.where(used_by, share[en, column] * tasks_a_ms, 0.0),
+        work_per_ms=np.where(used_by, with_rivals * flow[en, column], 0.0),
+        phase=2.0 * (order - np.floor(order)) - 1.0,
+        longest_ms=float(site.tasks.deadline_ms[1]),
+        largest_bytes=float(site.largest_reservation),
+        price=site.prices.per_number / site.prices.success,
+    )

@@ -1,0 +1,148 @@
+"""The multi-node controller of `cosmo-next` at an SN: it tells an EN that uses it when that is
+worth more than it costs.
+
+It compares what it has to do with what each EN must expect of it, by the EN's own formula.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import STORAGE, WORK, Site
+from cosmo.policy.rules.multi_node_formulas import (
+    change_value,
+    faded,
+    later,
+    number,
+    read_number,
+    smoothed,
+    status_worth,
+    still_full,
+    usefulness,
+)
+from cosmo.policy.rules.multi_node_parameters import Parameters
+from cosmo.policy.rules.multi_node_site import profile_of
+from cosmo.policy.rules.run import RuleUpdater, SnRule
+
+Floats = NDArray[np.float64]
+
+SAME_MS = 1e-6  # times of the same status differ by no more
+NEAR = 0.3  # of its price, from which on telling is nearly worth it
+
+
+class State(NamedTuple):
+    """Parameters, what the site means, and what SNs remember of the ENs that reach them."""
+
+    p: Parameters
+    longest_ms: float  # deadline
+    largest_bytes: float  # that a task may reserve
+    price: float  # of a status, in successful tasks
+    sn_full_rate: Floats  # [SN]
+    subset: NDArray[np.bool_]  # [SN, k] the ENs that use an SN
+    tasks_per_ms: Floats  # [SN, k] tasks that the EN may send in a ms
+    work_per_ms: Floats  # [SN, k] ms of work a ms that the EN expects others and itself to send
+    phase: Floats  # [SN, k] from -1 to 1: who is told a little sooner than others
+    reported_work: Floats  # [world, SN, k] what the EN was told, …
+    reported_at: Floats  # … and when
+    reported_full_at: (
+        Floats  # when it was told that the SN is full; -inf: it was told that it is not
+    )
+    unreported: Floats  # change worth reporting that has built up
+    looked_at: Floats
+    full_share: Floats  # [world, SN] of the time, of late
+    full_share_at: Floats
+
+
+def encode(sn: Any, own: Any, state: Any, numbers: Any) -> None:
+    """A status is the ms of work that there are, and whether anything fits in, in one number."""
+    full = 1.0 if own[STORAGE] < state.largest_bytes else 0.0
+    numbers[0] = number(own[WORK] / state.sn_full_rate[sn], full, state.longest_ms)
+
+
+def time_full(state: Any, node: Any, full: Any) -> Any:
+    """The share of time that an SN has been full of late: others may fill it."""
+    world, sn = node.world, node.sn
+    passed = node.time_ms - state.full_share_at[world, sn]
+    before = state.full_share[world, sn]
+    state.full_share[world, sn] = smoothed(before, full * passed, passed, state.p.full_window_ms)
+    state.full_share_at[world, sn] = node.time_ms
+    return state.full_share[world, sn]
+
+
+def forget_lost(seen: Any, state: Any, row: Any, column: Any) -> None:
+    """What has not been acknowledged for long is taken back: the EN has what it had before."""
+    node = seen.update[row]
+    world, sn, made = node.world, node.sn, seen.acknowledged_ms[row, column]
+    reported_at = state.reported_at[world, sn, column]
+    overdue = node.time_ms - reported_at > state.p.ack_timeout_ms
+    if not overdue or made >= reported_at - SAME_MS:
+        return
+    heard = made == made
+    work, full = read_number(seen.acknowledged[row, column, 0], state.longest_ms)
+    state.reported_work[world, sn, column] = work if heard else 0.0
+    state.reported_full_at[world, sn, column] = made if heard and full else -np.inf
+    state.reported_at[world, sn, column] = made if heard else 0.0
+
+
+def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
+    """To which ENs to send a status, and when to decide again."""
+    p, node = state.p, seen.update[row]
+    world, sn, now = node.world, node.sn, node.time_ms
+    no_room = 1.0 if node.sn_state[STORAGE] < state.largest_bytes else 0.0
+    backlog_ms = node.sn_state[WORK] / state.sn_full_rate[sn]
+    # As the EN will read it.
+    work, full = read_number(number(backlog_ms, no_room, state.longest_ms), state.longest_ms)
+    is_full = 1.0 if full else 0.0
+    of_use = usefulness(work, is_full, p)
+    boost = 1.0 + p.full_boost * time_full(state, node, is_full)
+    near = False
+    for column in range(seen.en.shape[1]):
+        answers.send[row, column] = False
+        if not state.subset[sn, column]:
+            continue
+        forget_lost(seen, state, row, column)
+        age = now - state.reported_at[world, sn, column]
+        left = later(state.reported_work[world, sn, column], age, state.work_per_ms[sn, column], p)
+        still = still_full(now - state.reported_full_at[world, sn, column], p)
+        fresh = change_value(of_use, usefulness(left, still, p), is_full, still, p)
+        passed = now - state.looked_at[world, sn, column]
+        unreported = state.unreported[world, sn, column]
+        unreported = faded(unreported, passed, p.status_lifetime_ms) + fresh * passed
+        value = status_worth(fresh, unreported, age, p) * state.tasks_per_ms[sn, column]
+        value = value * (1.0 + p.stagger * state.phase[sn, column]) * boost
+        state.unreported[world, sn, column] = unreported
+        state.looked_at[world, sn, column] = now
+        near = near or value > NEAR * state.price
+        if value > state.price:
+            answers.send[row, column] = True
+            state.reported_work[world, sn, column] = work
+            state.reported_at[world, sn, column] = now
+            state.unreported[world, sn, column] = 0.0
+            state.reported_full_at[world, sn, column] = now if full else -np.inf
+    answers.interval_ms[row] = p.recheck_soon_ms if near else p.recheck_later_ms
+
+
+def updater(site: Site, p: Parameters) -> RuleUpdater:
+    """The controller at the SNs of a site."""
+    profile = profile_of(site, p)
+    cells, nodes = (site.worlds, *profile.used_by.shape), (site.worlds, len(site.sn))
+    state = State(
+        p=p,
+        longest_ms=profile.longest_ms,
+        largest_bytes=profile.largest_bytes,
+        price=float(profile.price),
+        sn_full_rate=site.sn.full_rate,
+        subset=profile.used_by,
+        tasks_per_ms=profile.tasks_per_ms,
+        work_per_ms=profile.work_per_ms,
+        phase=profile.phase,
+        reported_work=np.zeros(cells),
+        reported_at=np.zeros(cells),
+        reported_full_at=np.full(cells, -np.inf),
+        unreported=np.zeros(cells),
+        looked_at=np.zeros(cells),
+        full_share=np.zeros(nodes),
+        full_share_at=np.zeros(nodes),
+    )
+    return RuleUpdater(SnRule(send, encode), state, 1)

@@ -1,0 +1,74 @@
+"""`periodic` and `never`: updates by the clock, and none at all."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cosmo.node import RAW, Dispatcher, Method, Site, Updater
+from cosmo.policy.parameters import Positive
+from cosmo.policy.rules import estimate, strict
+from cosmo.policy.rules.run import RuleUpdater, SnRule
+
+
+class Clock(NamedTuple):
+    """How long an SN waits between updates."""
+
+    interval_ms: float
+
+
+def answer(answers: Any, row: Any, send: Any, interval_ms: Any) -> None:
+    """Send to all ENs that reach the SN or to none, and decide again then."""
+    for column in range(answers.send.shape[1]):
+        answers.send[row, column] = send
+    answers.interval_ms[row] = interval_ms
+
+
+def send_always(seen: Any, answers: Any, state: Any, row: Any) -> None:
+    """At time 0 and every `interval_ms` after."""
+    answer(answers, row, True, state.interval_ms)
+
+
+def send_never(seen: Any, answers: Any, state: Any, row: Any) -> None:
+    """Do not send, and do not ask again."""
+    answer(answers, row, False, np.inf)
+
+
+class OnRawStatus(Method):
+    """The EN goes by the cached raw state; the paper's baselines with the rule `strict`."""
+
+    carries = RAW
+    strict = True  # else by `estimate`
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """The EN rule."""
+        return strict.dispatcher(site) if self.strict else estimate.dispatcher(site)
+
+
+class Periodic(OnRawStatus):
+    """Sends the raw state every `interval_ms`; the EN takes the faster feasible route by it."""
+
+    strict = False
+
+    def __init__(self, interval_ms: Positive = 100.0) -> None:
+        self.interval_ms = interval_ms
+
+    def updater(self, site: Site) -> Updater:
+        """By the clock."""
+        return RuleUpdater(SnRule(send_always), Clock(float(self.interval_ms)))
+
+
+class Never(OnRawStatus):
+    """Sends no updates; the EN assumes that the SN is idle."""
+
+    strict = False
+
+    def updater(self, site: Site) -> Updater:
+        """Silent."""
+        return RuleUpdater(SnRule(send_never), Clock(np.inf))
+
+
+def by_estimate(kind: type[OnRawStatus]) -> type[OnRawStatus]:
+    """The same updates, with the stronger EN rule `estimate`."""
+    summary = kind.summary().removesuffix(".") + "; the EN takes the faster feasible route."
+    body = {"strict": False, "__doc__": summary, "__module__": kind.__module__}
+    return type(f"{kind.__name__}Estimate", (kind,), body)

@@ -1,0 +1,1 @@
+"""Results as sentences, tables, figures and one HTML page."""

@@ -1,0 +1,86 @@
+"""Which episodes a simulation plays, what it is told of them, and what is no method."""
+
+import numpy as np
+import pytest
+
+from cosmo import Dispatcher, InputError, Method, Updater, load, method, play
+from cosmo.control import BASELINES, METHODS
+from cosmo.control.arguments import as_method
+from cosmo.control.simulate import simulate, simulate_runs
+from cosmo.policy.learned_methods import LEARNED
+from cosmo.workload import episode
+
+SHORT = load("paper", ["episode.window_ms=50", "episode.warmup_ms=0", "workload.rate=320"])
+
+
+def _finished(outcomes):
+    return [each.finished_ms.tolist() for each in outcomes]
+
+
+def test_every_run_gets_the_outcomes_of_its_own_episodes_and_progress_ends_at_one():
+    shares = []
+    found = simulate_runs(
+        SHORT, method("all-local"), [4, 7], 2, share_done=shares.append, first_episode=5
+    )
+    assert [_finished(each.outcomes) for each in found] == [
+        _finished(play(SHORT, method("all-local"), [episode(SHORT, seed, n) for n in (5, 6)]))
+        for seed in (4, 7)
+    ]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert min(shares) >= 0.0
+
+
+def test_one_episode_of_run_0_is_simulated_where_nothing_is_said():
+    [found] = simulate(SHORT, "all-local").outcomes
+    assert found.tasks.time_ms.tolist() == episode(SHORT, 0, 0).tasks.time_ms.tolist()
+
+
+def test_baselines_are_what_can_be_played_without_training():
+    assert {"all-local", "aov-gap", "power-of-d", "full-information"} <= set(BASELINES)
+    assert set(METHODS) - set(BASELINES) == {*LEARNED}
+
+
+class _EverySecond(Method, Updater):
+    """Sends to its second EN at every second decision; keeps what it is asked to encode."""
+
+    carries = 2
+
+    def __init__(self):
+        self.asked, self.encoded = 0, 0
+
+    def dispatcher(self, site):
+        return method("all-local").dispatcher(site)
+
+    def updater(self, site):
+        return self
+
+    def decide(self, nodes):
+        self.asked += 1
+        send = np.zeros((len(nodes), nodes.ens), bool)
+        send[:, 1] = self.asked % 2 == 0
+        return send, np.full(len(nodes), 5.0)
+
+    def encode(self, states):
+        self.encoded += len(states)
+        return np.ones((len(states), 2))
+
+
+def test_numbers_are_made_of_the_statuses_that_are_sent_and_no_others():
+    campus = load("campus", ["episode.window_ms=60", "episode.warmup_ms=0"])
+    made = _EverySecond()
+    [outcome] = play(campus, made, [episode(campus, 0, 0)])
+    assert 0 < made.encoded == outcome.updates
+
+
+def test_what_is_no_method_is_said_in_one_line():
+    for wrong in (5, int):
+        with pytest.raises(InputError, match="must be a method's name"):
+            as_method(wrong)
+
+    class NeedsMore(Method, Dispatcher):
+        def __init__(self, more):
+            pass
+
+    with pytest.raises(InputError, match="method NeedsMore: cannot be made"):
+        as_method(NeedsMore)

@@ -1,0 +1,404 @@
+"""`cosmo-next` where several ENs or SNs meet, and the controller that comes with the package."""
+
+import numpy as np
+import pytest
+
+from cosmo import InputError, load, load_controller, method, play
+from cosmo.node import DONE, REFUSED, STORAGE, WORK, Feedback, UpdateObservation
+from cosmo.policy.next.contention import Contention
+from cosmo.policy.next.multi_node.scaling import (
+    ScaledParameters,
+    at_site,
+    constant,
+    scaled_to_deadline,
+    shape_of,
+)
+from cosmo.policy.next.pair import PairDispatcher
+from cosmo.policy.rules import multi_node, multi_node_formulas, multi_node_updates
+from cosmo.policy.rules.multi_node_parameters import LEAST, START
+from cosmo.policy.rules.multi_node_site import profile_of, subset_size
+from cosmo.policy.rules.run import seen_nodes, seen_tasks
+from cosmo.policy.trained import shipped
+from cosmo.workload import episode
+from observations import site, tasks
+
+SIZE = ("en.count=6", "sn.count=4")
+CAMPUS = load("campus", SIZE)
+SITE = site(CAMPUS)
+FULL_RATE = CAMPUS.sn.slots * CAMPUS.sn.cycles_per_ms
+P = START._replace(
+    subset_size=2.0, subset_size_per_ratio=0.0, drain_rate=0.9, rival_traffic=0.5,
+    status_value=0.06, unreported_weight=0.3, status_lifetime_ms=60.0,
+    confirmation_value=0.001, recheck_soon_ms=4.0, recheck_later_ms=8.0, full_boost=0.0,
+)  # fmt: skip
+
+
+def test_which_sns_an_en_uses_and_how_many_rivals_it_has():
+    profile = profile_of(SITE, P)
+    assert profile.uses.sum(axis=1).tolist() == [2] * 6
+    assert (profile.rivals[profile.uses] == 2.0).all()  # 12 of 4 SNs, without itself
+    assert not profile.rivals[~profile.uses].any()
+    assert (profile.used_by == profile.uses.T).all()
+    own = CAMPUS.en.slots * CAMPUS.en.cycles_per_ms
+    assert profile.capacity == pytest.approx(own + 2 * FULL_RATE / 3)
+    assert profile.price == pytest.approx(4.0 * 0.5 / 96.0)
+    share = FULL_RATE / (own + 2 * FULL_RATE)
+    assert profile.tasks_per_ms[profile.used_by] == pytest.approx(share * 0.12)
+    flow = share * 0.12 * SITE.tasks.mean_cycles / FULL_RATE
+    assert profile.work_per_ms[profile.used_by] == pytest.approx((1.0 + 0.5 * 2.0) * flow)
+    assert profile.in_service_ms == pytest.approx(
+        SITE.tasks.mean_cycles / CAMPUS.sn.cycles_per_ms * 0.75
+    )
+    more = P._replace(subset_size_per_ratio=0.75)
+    assert subset_size(site(load("volatile")), more) == 7  # 2 + 0.75 · 6, rounded up
+    assert subset_size(site(load("district")), more) == 3
+
+
+def test_times_are_in_proportion_to_the_longest_deadline():
+    short = scaled_to_deadline(START, 110.0)
+    assert short.full_memory_ms == START.full_memory_ms / 2
+    assert short.drain_rate == START.drain_rate
+
+
+def test_parameters_scale_with_the_node_counts_of_a_site():
+    volatile, district = (site(load(name)) for name in ("volatile", "district"))
+    assert shape_of(volatile) == pytest.approx((-5 / 7, np.log(6) / np.log(600)))
+    assert shape_of(district) == pytest.approx((0.2, 1.0))  # each EN meets 20, each SN 30
+    near = site(load("district", ["backhaul.reach={ nearest = 4 }"]))
+    assert shape_of(near) == pytest.approx((0.2, np.log(4 * 6) / np.log(600)))
+    assert shape_of(site(load("district", ["en.count=900", "sn.count=90"]))).size == 1.2
+    assert at_site(constant(START), district) == pytest.approx(START)
+    flat = constant(START).by_balance
+    fit = ScaledParameters(
+        START, flat._replace(drain_rate=2.0), flat._replace(drain_rate=-0.5, subset_size=-50.0)
+    )
+    assert at_site(fit, district).drain_rate == pytest.approx(START.drain_rate * np.exp(0.4 - 0.5))
+    assert at_site(fit, district).subset_size == LEAST.subset_size
+    assert at_site(fit, volatile).in_service_share == pytest.approx(START.in_service_share)
+
+
+def _estimate(p=P):
+    """A controller of ENs, its state, and the first SN that the first EN uses."""
+    rule = multi_node.dispatcher(SITE, p)
+    return rule, rule.state, int(np.flatnonzero(rule.state.subset[0])[0])
+
+
+def _told(column, number, source, now=100.0, **fields):
+    status, status_ms = np.zeros((1, 4, 1)), np.full((1, 4), np.nan)
+    status[0, column, 0], status_ms[0, column] = number, source
+    return tasks(CAMPUS, carries=1, status=status, status_ms=status_ms, time_ms=now, **fields)
+
+
+def _sent(state, column, now, arrival, number, cycles=10.0 * FULL_RATE):
+    row = tasks(CAMPUS, carries=1, time_ms=now, task=number, cycles=cycles)
+    multi_node.send(seen_tasks(row), state, 0, column, arrival, 0.0)
+
+
+def _take(state, column, *told):
+    multi_node.take_status(seen_tasks(_told(column, *told)), state, 0, column)
+
+
+def test_own_sends_come_on_top_of_a_status_when_they_arrive():
+    _, state, column = _estimate(P._replace(drain_rate=1.0, rival_traffic=0.0))
+    cell = 0, 0, column
+    _sent(state, column, 80.0, 85.0, 0)  # before the status was made, which has seen it
+    _sent(state, column, 92.0, 96.0, 1)
+    _take(state, column, 8.0, 90.0)
+    assert state.source[cell] == 90.0
+    assert state.work_at[cell] == 96.0
+    assert state.work[cell] == pytest.approx(8.0 - 6.0 + 10.0)
+    _take(state, column, 220.0 + 3.0, 95.0)  # full
+    assert state.full_at[cell] == 95.0
+    assert state.work[cell] == pytest.approx(3.0 - 1.0 + 10.0)
+    _take(state, column, 50.0, 60.0)  # older than what is known
+    assert state.source[cell] == 95.0
+
+
+def _back(column, task, now, fate=DONE, in_time=True):
+    one = np.zeros(1, np.int64)
+    action = one + column + 1
+    return Feedback(one, one, one + task, action, one + fate, one == (not in_time), one + now)
+
+
+def test_a_result_tells_how_long_its_task_has_waited():
+    rule, state, column = _estimate(P._replace(drain_rate=1.0, rival_traffic=0.0))
+    cell = 0, 0, column
+    _sent(state, column, 50.0, 55.0, 7)
+    service = 10.0 * CAMPUS.sn.slots
+    back = SITE.links.result_ms[0, column]
+    rule.observe(_back(column, 7, 55.0 + 12.0 + service + back))
+    ease = P.in_service_share * state.in_service_ms[0]
+    assert state.source[cell] == 55.0
+    assert state.work[cell] == pytest.approx(12.0 + ease + 10.0)
+    assert state.late_results[cell] == 0.0
+    rule.observe(_back(column, 7, 200.0))  # heard of already
+    assert state.source[cell] == 55.0
+    _sent(state, column, 100.0, 105.0, 9)
+    rule.observe(_back(column, 9, 105.0 + 0.25 + service + back))  # a slot was idle
+    assert state.work[cell] == pytest.approx(0.5 * ease + 10.0)
+    _sent(state, column, 150.0, 155.0, 8)
+    rule.observe(_back(column, 8, 300.0, in_time=False))
+    assert state.late_results[cell] == 1.0
+
+
+def test_rivals_are_taken_to_send_a_share_of_what_an_en_sends():
+    _, state, column = _estimate(P._replace(rival_traffic=0.25, own_traffic_window_ms=100.0))
+    _sent(state, column, 100.0, 105.0, 0)  # 10 ms of work, in 100 + 100 ms
+    gain = multi_node.rival_rate(state, 0, 0, column, 200.0)
+    assert gain == pytest.approx(0.25 * 2.0 * (10.0 / 200.0) / 2.0)
+    assert [multi_node.rival_rate(state, 0, 1, other, 200.0) for other in range(4)] == [0.0] * 4
+
+
+def test_a_refusal_tells_that_it_was_full():
+    rule, state, column = _estimate()
+    _sent(state, column, 50.0, 55.0, 7)
+    rule.observe(_back(column, 7, 60.0, REFUSED, in_time=False))
+    assert state.full_at[0, 0, column] == state.source[0, 0, column] == 55.0
+    assert state.work[0, 0, column] == 0.0
+
+
+def test_an_en_goes_where_it_should_be_in_time_or_nowhere():
+    rule = multi_node.dispatcher(SITE, P._replace(tie_noise=0.0, local_preference=0.0))
+    first, second = np.flatnonzero(rule.state.subset[0]).tolist()
+    away = {"local_room": False, "deadline_ms": 100.0, "generated_ms": 997.0}
+    assert rule.decide(_told(first, 60.0, 995.0, 1000.0, **away)).tolist() == [second + 1]
+    assert rule.decide(tasks(CAMPUS, carries=1, status_ms=np.nan)).tolist() == [0]
+    late = {**away, "deadline_ms": 5.0, "status_ms": np.nan}
+    assert rule.decide(tasks(CAMPUS, carries=1, **late)).tolist() == [5]
+
+
+def test_an_en_prefers_itself_by_so_much():
+    near = {"local_wait_ms": 0.0, "status_ms": np.nan}
+    for home, action in ((0.5, [0]), (0.0, [0]), (-0.5, [1])):
+        rule = multi_node.dispatcher(
+            SITE, P._replace(tie_noise=0.0, delay_cost=0.0, local_preference=home, subset_size=4.0)
+        )
+        assert rule.decide(tasks(CAMPUS, carries=1, **near)).tolist() == action
+
+
+def test_haste_is_in_longest_deadlines_at_home_as_elsewhere():
+    near = {"local_wait_ms": 0.0, "status_ms": np.nan, "cycles": 540_000.0, "deadline_ms": 200.0}
+    asked = tasks(CAMPUS, carries=1, **near)
+    kept = P._replace(tie_noise=0.0, delay_cost=2.0, subset_size=4.0, sn_price=0.0, local_price=0.0)
+    rule = multi_node.dispatcher(SITE, kept)
+    upload = SITE.upload_ms(asked)[0]
+    found = [
+        multi_node.expected(seen_tasks(asked), rule.state, 0, column, upload[column], 0.0)
+        for column in range(4)
+    ]
+    score = [sure - kept.failure_cost * (1.0 - sure) - 2.0 * delay / 220.0 for sure, delay in found]
+    # At home 540 000 cycles take 30 ms: so much must `home` be for both to be alike.
+    home = max(score) - (1.0 - 2.0 * 30.0 / 220.0)
+    for more, action in ((1e-6, [0]), (-1e-6, [1])):
+        rule = multi_node.dispatcher(SITE, kept._replace(local_preference=home + more))
+        assert rule.decide(asked).tolist() == action
+
+
+def test_capacity_has_a_price_at_high_load():
+    rule = multi_node.dispatcher(
+        SITE, P._replace(sn_price=0.5, local_price=0.2, price_load=0.25, load_window_ms=100.0)
+    )
+    capacity, mean = rule.state.capacity[0], SITE.tasks.mean_cycles
+    asked = tasks(CAMPUS, carries=1, cycles=250.0 * capacity, generated_ms=100.0)
+    # 250 ms of the capacity, in 100 + 100 ms.
+    beyond = (1.25 - 0.25) * 250.0 * capacity / mean
+    found = [
+        multi_node.load_beyond(rule.state, seen_tasks(each).dispatch[0])
+        for each in (asked, tasks(CAMPUS, carries=1, cycles=1.0, generated_ms=10_000.0))
+    ]
+    assert found == pytest.approx([beyond, 0.0])
+
+
+def _seen(work_ms, now=100.0, storage=None, acknowledged=None):
+    state = np.zeros((1, 6))
+    state[0, WORK] = work_ms * FULL_RATE
+    state[0, STORAGE] = CAMPUS.sn.storage_bytes if storage is None else storage
+    one, none = np.zeros(1, np.int64), np.zeros((1, 6))
+    told, made = (0.0, np.nan) if acknowledged is None else acknowledged
+    return UpdateObservation(
+        one, one, np.array([now]), state, np.arange(6)[None], none[:, :, None] + told, none + made,
+        *np.zeros((3, 1)), np.zeros((1, 6, 3)),
+    )  # fmt: skip
+
+
+def test_an_sn_reports_once_to_the_ens_that_use_it_what_is_worth_it():
+    rule = multi_node_updates.updater(SITE, P)
+    send, again = rule.decide(_seen(0.0))
+    assert not send.any()  # an idle SN is what everybody expects
+    assert again.tolist() == [P.recheck_later_ms]
+    send, again = rule.decide(_seen(70.0, 110.0))
+    assert send.tolist() == [rule.state.subset[0].tolist()]
+    assert again.tolist() == [P.recheck_soon_ms]
+    assert rule.encode(_seen(70.0).states) == pytest.approx(70.0)
+    assert rule.encode(_seen(70.0, storage=49_999.0).states) == pytest.approx(290.0)
+    assert not rule.decide(_seen(68.0, 112.0))[0].any()
+    dear = multi_node_updates.updater(
+        site(load("campus", [*SIZE, "utility.update_weight=4000.0"])), P
+    )
+    assert not dear.decide(_seen(70.0, 110.0))[0].any()
+
+
+def test_unreported_change_builds_up_and_some_ens_are_informed_before_others():
+    dear = site(load("campus", [*SIZE, "utility.update_weight=4000.0"]))
+    rule = multi_node_updates.updater(
+        dear, P._replace(deterioration_weight=1.0, full_change_boost=0.0, status_lifetime_ms=50.0)
+    )
+    rule.decide(_seen(0.0, 100.0))
+    rule.decide(_seen(70.0, 110.0))
+    used = [multi_node_formulas.usefulness(work, 0.0, P) for work in (0.0, 70.0)]
+    grown, using = (used[0] - used[1]) * 10.0, rule.state.subset[0]
+    assert rule.state.unreported[0, 0, using] == pytest.approx(grown)
+    rule.decide(_seen(70.0, 120.0))
+    assert rule.state.unreported[0, 0, using] == pytest.approx(grown * 50.0 / 60.0 + grown)
+    dear = site(load("campus", [*SIZE, "utility.update_weight=40.0"]))
+    rule = multi_node_updates.updater(dear, P._replace(stagger=0.9))
+    for now in range(100, 200):
+        send = rule.decide(_seen(45.0, float(now), storage=0.0))[0][0]
+        if send.any():
+            break
+    told, phase = rule.state.subset[0], rule.state.phase[0]
+    assert phase[send].min() > phase[told & ~send].max()
+    assert rule.state.reported_full_at[0, 0, send].tolist() == [float(now)] * int(send.sum())
+
+
+def test_an_sn_that_is_often_full_reports_more():
+    dear = site(load("campus", [*SIZE, "utility.update_weight=4000.0"]))
+    calm, boost = (
+        multi_node_updates.updater(dear, P._replace(full_boost=press, full_window_ms=60.0))
+        for press in (0.0, 3e4)
+    )
+    boost.decide(_seen(30.0, 20.0, storage=0.0))
+    assert boost.state.full_share[0, 0] == pytest.approx(20.0 / 80.0)
+    boost.decide(_seen(30.0, 50.0))
+    assert boost.state.full_share[0, 0] == pytest.approx(0.25 * 60.0 / 90.0)
+    again = _seen(30.0, 60.0, storage=0.0)
+    assert not calm.decide(again)[0].any()
+    assert boost.decide(again)[0].any()
+
+
+def test_an_sn_takes_back_what_is_not_acknowledged():
+    rule = multi_node_updates.updater(SITE, P._replace(ack_timeout_ms=20.0))
+    told = rule.state.subset[0]
+    assert rule.decide(_seen(70.0, 110.0))[0][0].tolist() == told.tolist()
+    assert not rule.decide(_seen(70.0, 130.0))[0].any()  # may be on its way yet
+    assert rule.decide(_seen(70.0, 130.5))[0][0].tolist() == told.tolist()
+    known = 220.0 + 9.0, 130.5
+    assert not rule.decide(_seen(60.0, 151.0, acknowledged=known))[0].any()
+    state = rule.state
+    assert state.reported_work[0, 0, told] == pytest.approx(70.0)  # what it told then
+    state.reported_at[0, 0] = 140.0  # another one, which is lost
+    seen = seen_nodes(_seen(0.0, 161.0, acknowledged=known))
+    for column in range(6):
+        multi_node_updates.forget_lost(seen, state, 0, column)
+    assert state.reported_at[0, 0, told].tolist() == [130.5] * 3
+    assert state.reported_full_at[0, 0, told].tolist() == [130.5] * 3
+    assert state.reported_work[0, 0, told] == pytest.approx(9.0)
+
+
+def test_the_controller_of_the_package_needs_no_checkpoint_and_says_what_it_is():
+    ours = method("cosmo-next")
+    assert ours.carries == 1
+    assert ours.dispatcher(SITE).rule.decide is multi_node.decide
+    assert isinstance(ours.dispatcher(site(load("paper"))), PairDispatcher)
+    folder = shipped("cosmo-next")
+    assert load_controller(folder).description["training"]["crowd"]["objective"] == "success"
+    assert sum(each.stat().st_size for each in folder.iterdir()) < 1_000_000
+    card = (folder / "CARD.md").read_text()
+    for what in ("Trained on", "Seeds", "Results", "Where not to use it"):
+        assert what in card
+    with pytest.raises(InputError, match="run = 5: must be one of 0"):
+        method("cosmo-next:run=5")
+
+
+def test_parts_can_be_left_out():
+    ours, silent = (method(name) for name in ("cosmo-next", "cosmo-next:off=updates"))
+    assert silent.dispatcher(SITE).state.p.status_value == 0.0
+    assert ours.dispatcher(SITE).state.p.status_value > 0.0
+    assert profile_of(SITE, method("cosmo-next:off=keeping").dispatcher(SITE).state.p).uses.all()
+    calm = method("cosmo-next:off=pressure").updater(SITE).state.p
+    assert calm == ours.updater(SITE).state.p._replace(full_boost=0.0)
+    middle = load_controller(shipped("cosmo-next")).agents.multi_node.scaled.middle
+    assert method("cosmo-next:off=shape").updater(SITE).state.p == pytest.approx(middle)
+    assert ours.updater(SITE).state.p != pytest.approx(middle)
+    with pytest.raises(
+        InputError, match="off = 'update': is no part of the multi-node controller, did you mean"
+    ):
+        method("cosmo-next:off=update")
+
+
+def test_a_site_beyond_the_trained_ones_is_noticed():
+    ours = method("cosmo-next")
+    assert ours.notice(site(load("district"))) == ""
+    assert ours.notice(site(load("paper", ["workload.rate=900"]))) == ""  # learns elsewhere
+    city = ours.notice(site(load("city")))
+    assert "300 ENs (trained: 1 to 30), 60 SNs (trained: 1 to 20)" in city
+    # 300 tasks/s of 650 000 cycles at 30 ENs of 36 000 a ms, with 20 SNs of 108 000.
+    load_asked = round(300 * 650.0 * 30 / (30 * 36_000 + 20 * 108_000), 2)
+    assert f" {load_asked:g} of the capacity" in ours.notice(site(load("district"), rate=300.0))
+    assert method("self-tracking").notice(site(load("city"))) == ""
+
+
+@pytest.mark.parametrize(("name", "alone"), [("paper", True), ("shared-sn", False)])
+def test_prices_decide_until_something_tells_of_others(name, alone):
+    scenario = load(name, ["workload.rate=260", "episode.window_ms=1500", "episode.warmup_ms=0"])
+    episodes = [episode(scenario, 3, 0)]
+    ours, prices = (
+        play(scenario, method(each), episodes)[0] for each in ("cosmo-next", "adaptive-prices")
+    )
+    assert (ours.action == prices.action).all() == alone
+
+
+def _contention(*done_ms):
+    """An EN with one SN, with own tasks that should be done there then."""
+    contention = Contention(site(load("paper")))
+    for number, done in enumerate(done_ms):
+        contention.sent(tasks(load("paper"), carries=1, task=number), np.array([done]))
+    return contention
+
+
+def _there(contention, now):
+    return contention.seen(tasks(load("paper"), carries=1, time_ms=now)).tolist()
+
+
+def test_a_task_that_is_overdue_tells_of_others_once():
+    contention = _contention(100.0, np.nan)
+    back = float(site(load("paper")).links.result_ms[0, 0])
+    assert _there(contention, 100.0 + back + 6.5) == [False]
+    assert _there(contention, 100.0 + back + 6.7) == [True]
+    assert _there(contention, 100.0 + back + 6.7 + 4400.0) == [True]
+    assert _there(contention, 100.0 + back + 6.8 + 4400.0) == [False]
+
+
+@pytest.mark.parametrize(("own", "told"), [(7, True), (8, False), (9, False)])
+def test_a_refusal_tells_of_others_unless_own_tasks_may_have_been_in_the_way(own, told):
+    contention = _contention(90.0, *[100.0 + 3.0 * each for each in range(own)])  # it has 9 places
+    contention.observe(_back(0, 0, 100.0, REFUSED, in_time=False))
+    assert _there(contention, 101.0) == [told]
+
+
+def _pair_after(late_ms, fate=DONE):
+    """One EN with one SN, an offloaded task of which came back so late, at a time; and that."""
+    rule = method("cosmo-next").dispatcher(site(load("paper")))
+    task = tasks(load("paper"), carries=1, status_ms=np.nan, local_room=False)
+    assert rule.decide(task).tolist() == [1]
+    due = float(rule._prices.state.backlog.finish.max() + site(load("paper")).links.result_ms[0, 0])
+    rule.observe(_back(0, int(task.task[0]), due + late_ms, fate))
+    return rule, due
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "fate", "shared"),
+    [(0.0, DONE, False), (6.5, DONE, False), (6.7, DONE, True), (0.0, REFUSED, True)],
+)
+def test_only_what_is_clearly_late_tells_of_others(late_ms, fate, shared, monkeypatch):
+    rule, due = _pair_after(late_ms, fate)
+    asked = []
+    inner = rule._networks.weighed
+    monkeypatch.setattr(rule._networks, "weighed", lambda *a: asked.append(1) or inner(*a))
+    soon = tasks(load("paper"), carries=1, status_ms=np.nan, time_ms=due + 50.0)
+    rule.decide(soon)
+    assert bool(asked) == shared
+    asked.clear()
+    # Nothing has told of others for twenty of the longest deadlines.
+    rule.decide(tasks(load("paper"), carries=1, status_ms=np.nan, time_ms=due + 4500.0))
+    assert not asked

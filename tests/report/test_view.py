@@ -1,0 +1,214 @@
+"""Recorded episodes: what is in them, and the page that `cosmo view` makes of a file."""
+
+import json
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from browsers import open_page, opened_browser
+
+from cosmo import load, method
+from cosmo.live.decisions import DecisionLog
+from cosmo.live.tasks import Fate, Item
+from cosmo.report.decision_log import read_decisions
+from cosmo.report.recording import record
+from cosmo.workload import episode
+from slow import wait_until
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """An episode of a world with several ENs and SNs, and beside it one decided at random."""
+    scenario = load("campus", ["episode.window_ms=600", "episode.warmup_ms=100"])
+    folder = tmp_path_factory.mktemp("view")
+    for number, name in enumerate(("aoi-threshold", "random")):
+        found = record(scenario, method(name), episode(scenario, 0, 0), 0)
+        (folder / f"episode-{number}.json").write_text(json.dumps(found))
+    return folder / "episode-0.json"
+
+
+def test_a_recording_has_belief_and_truth_of_every_sn(file):
+    found = json.loads(file.read_text())
+    tasks = found["tasks"]
+    assert (found["ens"], found["sns"], found["reach"]) == (3, 2, [[0, 1]] * 3)
+    assert len({len(column) for column in tasks.values()}) == 1
+    for name in ("true", "believed", "age", "idle_true", "sn_requests"):
+        assert {len(each) for each in tasks[name]} == {2}, name
+    heard = [believed != [0.0, 0.0] for believed in tasks["believed"]]
+    assert any(heard)
+    assert set(found["metrics"]) >= {"success_rate", "fn_rate"}
+
+
+def test_a_file_becomes_a_page_with_every_sn(cosmo, file):
+    code, out, err = cosmo("view", file, file.with_name("episode-1.json"))
+    assert (code, out) == (0, "")
+    page = file.with_suffix(".html")
+    assert f"open {page}" in err
+    with opened_browser("390,800") as browser:
+        open_page(browser, page)
+        names = (
+            "return document.getElementById('chart-viewer').data.map(t =>"
+            " (t.meta ? `${t.meta}: ` : '') + t.name)"
+        )
+        shown = browser.execute_script(names)
+        for sn in (1, 2):
+            assert {f"SN {sn}: true backlog", f"SN {sn}: what the EN believes"} <= set(shown)
+        links = "return [...document.querySelectorAll('nav a')].map(a => a.textContent)"
+        assert browser.execute_script(links) == ["One episode", "About"]
+        assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        # One SN, another EN, the next task.
+        choose = (
+            "const s = document.getElementById(arguments[0]); s.value = arguments[1];"
+            "s.dispatchEvent(new Event('change'));"
+        )
+        browser.execute_script(choose, "viewer-sn", "1")
+        assert "SN 1: true backlog" not in browser.execute_script(names)
+        browser.execute_script(choose, "viewer-en", "2")
+        browser.execute_script("document.querySelector('[data-task=\"1\"]').click()")
+        card = browser.find_element("id", "task").text
+        assert ", EN 3: " in card
+        assert "SN 2: backlog believed" in card
+        # Rejections that were not needed are explained, where there are any.
+        note, mark = (
+            browser.find_element("id", "viewer-note"),
+            "rejected, a route was feasible (FN)",
+        )
+        assert mark not in browser.execute_script(names)
+        assert "quota" not in note.text
+        browser.execute_script(choose, "recording", "1")
+        assert mark in browser.execute_script(names)
+        assert re.search(
+            r"\d+ tasks after the warm-up were rejected .* beyond the quota", note.text
+        )
+        assert browser.get_log("browser") == []
+
+
+def _item(number, action, decided_ms, **more):
+    return Item(number, generated_ms=1000.0 + 10.0 * number, deadline_ms=50.0, input_bytes=4e4,
+                cycles=1e7, ue=number % 2, kind="<b>", action=action,
+                decided_ms=1000.0 + decided_ms, **more)  # fmt: skip
+
+
+def _logged(path):
+    """Five tasks of an EN with two SNs, as a daemon writes them down."""
+    wrong = []
+    kept = DecisionLog(str(path), 100, wrong.append)
+    kept.add(_item(0, 0, 1.0), Fate.DONE, 1040.0)
+    offloaded = _item(1, 2, 11.0, rerun=True)
+    heard = SimpleNamespace(
+        time_ms=np.array([1011.0]), status_ms=np.array([[np.nan, 1003.5]]),
+        status=np.array([[[0.0, 0.0], [3.0, 5.2e7]]]),
+    )  # fmt: skip
+    kept.note(heard, offloaded)
+    heard.status[:] = 9.0  # what is told later is another matter
+    kept.add(offloaded, Fate.LATE, 1070.0)
+    kept.add(_item(2, 3, 21.0), Fate.REJECTED, 1021.0)
+    kept.add(_item(3, 1, 31.0), Fate.REFUSED, 1033.0)
+    kept.add(_item(4, -1, math.nan), Fate.EXPIRED, 1090.0)
+    kept.close()
+    assert not wrong
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_decision_log_is_a_recording_without_truth(tmp_path, suffix):
+    found = read_decisions(_logged(tmp_path / f"decisions{suffix}"))
+    tasks = found["tasks"]
+    assert (found["live"], found["ens"], found["sns"], found["window_ms"]) == (True, 1, 2, 90.0)
+    assert tasks["time"] == [0.0, 10.0, 20.0, 30.0, 40.0]
+    assert tasks["outcome"] == ["DONE", "LATE", "REJECTED", "REFUSED", "EXPIRED"]
+    # Counted by hand: the first leaves the EN when the last comes, the second stays at its SN.
+    assert tasks["en_requests"] == [0, 1, 1, 1, 0]
+    assert tasks["sn_requests"] == [[0, 0], [0, 0], [0, 1], [0, 1], [0, 1]]
+    assert found["metrics"] == {"success_rate": 0.2}
+    assert found["status"]
+    assert tasks["age"] == [None, [None, 7.5], None, None, None]
+    assert tasks["semantic"] == [None, [None, [3.0, 5.2e7]], None, None, None]
+
+
+def test_a_decision_log_becomes_a_page(cosmo, tmp_path):
+    log = _logged(tmp_path / "decisions.csv")
+    code, out, err = cosmo("view", log)
+    assert (code, out) == (0, "")
+    page = log.with_suffix(".html")
+    assert f"open {page}" in err
+    with opened_browser() as browser:
+        open_page(browser, page)
+        shown = browser.execute_script(
+            "return document.getElementById('chart-viewer').data.map(t => t.name)"
+        )
+        assert {"tasks in the EN", "tasks at SN 2", "done in time (DONE)"} <= set(shown)
+        assert not [name for name in shown if "believes" in name or "true" in name]
+        assert "what is true" not in browser.find_element("id", "viewer").text
+        for _ in range(2):
+            browser.execute_script("document.querySelector('[data-task=\"1\"]').click()")
+        card = browser.find_element("id", "task").text
+        assert card.startswith("task 1 (<b>) of UE 1, at 10.0 ms: to SN 2 → done, but late (LATE)")
+        assert "decided after 1.0 ms, answered after 60.0 ms; its SN vanished" in card
+        assert "SN 1: no status yet\nSN 2: status (3, 52000000), 7.5 ms old" in card
+        assert {"age of SN 1's status", "age of SN 2's status"} <= set(shown)
+        browser.execute_script("document.querySelector('[data-table=\"viewer\"]').open = true")
+        rows = "return document.querySelectorAll('[data-table=\"viewer\"] tr').length"
+        wait_until(lambda: browser.execute_script(rows) == 6, "the table has its rows")
+        assert "20.0 % of them done in time" in browser.find_element("id", "viewer-note").text
+        assert browser.get_log("browser") == []
+
+
+_HEADER = "time_ms,ue,input_bytes,cycles,deadline_ms,kind,decided_ms,action,fate,ended_ms,rerun"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "is not a decision log (column time_ms is missing; a daemon writes one"),
+        ("time_ms,ue\n1,2\n", "column input_bytes is missing"),
+        (_HEADER, "has no task in it"),
+        (f"{_HEADER}\n0,0,1,1,1,,0,x,DONE,1,0", "row 1: action = 'x': must be a whole number"),
+        (f"{_HEADER}\n0,0,1,1,1,,0,0,WELL,1,0", "row 1: fate = 'WELL': must be one of DONE, LATE"),
+        (f"{_HEADER}\n0,0,1,1", "row 1: 4 values, must be 11"),
+        (f"{_HEADER},status_age_ms,status\n0,0,1,1,1,,0,0,DONE,1,0,1;2,3;x", "status = 'x': must"),
+    ],
+)
+def test_other_tables_are_refused_in_one_line(cosmo, tmp_path, text, line):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    code, _, err = cosmo("view", path)
+    assert (code, err.count("\n")) == (2, 1)
+    assert line in err
+    assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{", "is not a recorded episode (not JSON in UTF-8)"),
+        ("[]", "is not a recorded episode (it has no tasks and updates)"),
+        ('{"tasks": {}, "updates": {}}', "has format 1, this version reads 2; record it again"),
+        ('{"format": 2, "tasks": {"time": [1]}, "updates": {}}', "columns of tasks are missing"),
+    ],
+)
+def test_other_files_are_refused_in_one_line(cosmo, tmp_path, text, line):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    code, _, err = cosmo("view", path)
+    assert (code, err.count("\n")) == (2, 1)
+    assert line in err
+    assert [each.name for each in tmp_path.iterdir()] == ["x.json"]
+
+
+@pytest.mark.parametrize(
+    "name", ["time_ms", "input_bytes", "cycles", "deadline_ms", "status_age_ms"]
+)
+@pytest.mark.parametrize("odd", ["nan", "inf", "-inf"])
+def test_a_number_of_a_log_that_no_page_can_show_is_refused(cosmo, tmp_path, name, odd):
+    log = _logged(tmp_path / "decisions.csv")
+    header, first, *rest = log.read_text().splitlines()
+    cells = first.split(",")
+    cells[header.split(",").index(name)] = odd
+    log.write_text("\n".join([header, ",".join(cells), *rest]))
+    code, out, err = cosmo("view", log)
+    assert (code, out) == (2, "")
+    assert f"row 1: {name} = {odd!r}: must be a finite number" in err
+    assert not log.with_suffix(".html").exists()
