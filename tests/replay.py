@@ -55,17 +55,23 @@ def reference_parameters(scenario: Scenario, episode: Episode, dims: int = 4) ->
         undeclared_cycles=None
         if scenario.workload.demand.declared
         else sum(scenario.workload.cycles) / 2,
-        speeds=[
-            (time, "en", node, factor) if node < en.count else (time, "sn", node - en.count, factor)
-            for time, node, factor in zip(
-                *(column.tolist() for column in _columns(episode.speeds)), strict=True
+        events=[
+            (
+                time,
+                ("speed", "down", "up")[what],
+                *(("en", node) if node < en.count else ("sn", node - en.count)),
+                factor,
+            )
+            for time, what, node, factor in zip(
+                *(column.tolist() for column in _columns(episode.events)), strict=True
             )
         ],
+        outages=scenario.sn.outage is not None or bool((episode.events.what == 1).any()),
     )
 
 
-def _columns(speeds):
-    return speeds.time_ms, speeds.node, speeds.factor
+def _columns(events):
+    return events.time_ms, events.what, events.node, events.factor
 
 
 def _nodes(nodes) -> list[Node]:

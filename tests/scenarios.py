@@ -79,6 +79,10 @@ def scenarios(draw: st.DrawFn, lossy: bool) -> Scenario:
         fields["background.dwell_ms"] = [[30.0 * (sn + 1), 50.0] for sn in range(sns)]
         fields["background.cycles"] = [5e4, 4e5]
         fields["background.together"] = draw(st.sampled_from([0.0, 0.7, 1.0]))
+    if draw(st.booleans()):  # R38
+        fields["sn.outage"] = draw(
+            st.sampled_from(["{up_ms = 90.0, down_ms = 30.0}", "{up_ms = 200.0, down_ms = 150.0}"])
+        )
     if lossy:
         fields["status.loss_probability"] = draw(st.sampled_from([0.0, 0.3, 0.9]))
         fields["status.jitter_ms"] = draw(st.sampled_from([0.0, 4.0, 60.0]))

@@ -33,6 +33,7 @@ class Purpose(IntEnum):
     DEMAND = 15
     TENANTS = 16
     SPEEDS = 17
+    OUTAGES = 18
 
 
 def stream(seed: int, purpose: Purpose, episode: int, *more: int) -> np.random.Generator:

@@ -57,9 +57,9 @@ class Parameters:
     window_ms: float = 10000
     # R35: the cycles that nodes see of every task, None if they see what is declared.
     undeclared_cycles: float | None = None
-    speeds: list[tuple[float, str, int, float]] = field(
-        default_factory=list
-    )  # R37: time, en or sn, …
+    # R37, R38: time; speed, down or up; en or sn; number; factor.
+    events: list[tuple[float, str, str, int, float]] = field(default_factory=list)
+    outages: bool = False  # SNs may fail (R38)
 
     def reach(self, en: int) -> list[int]:
         """R30: the SNs that an EN reaches; its action k is the k-th of them."""
@@ -120,7 +120,7 @@ class Heard:
 
     time: float
     index: int
-    fate: str  # done, refused or given up
+    fate: str  # done, refused, given up or expired
     in_time: bool
 
 
@@ -147,3 +147,4 @@ class UpdateView:
     acknowledged: list[Reading]  # over ENs that reach the SN
     recent: tuple[float, float, float] = (0.0, 0.0, 0.0)  # delay, success, failure (R19)
     speed: float = 1.0  # the SN's present factor (R37)
+    up_since: float = 0.0  # its last return (R38)

@@ -25,7 +25,7 @@ from .records import (
 )
 
 # R5: the order of events at one instant.
-FINISH, SPEED, DELIVERY, EN_DECISION, SN_DECISION, GENERATION = range(6)
+FINISH, CHANGE, DELIVERY, DEADLINE, EN_DECISION, SN_DECISION, GENERATION, TENANT = range(8)
 BYTES_PER_MS = 125.0  # of one Mbps
 
 Decide = Callable[[TaskView], int]
@@ -141,6 +141,7 @@ class Server:
         self.waiting: deque[Job] = deque()
         self.running: list[Job] = []
         self.factor = 1.0  # of its speed (R37)
+        self.up, self.up_since = True, 0.0  # R38
 
     def jobs(self) -> list[Job]:
         return self.running + list(self.waiting)
@@ -234,17 +235,21 @@ class World:
         # Of every SN (time, delay or None if refused, success), as it judges itself (R29).
         self.ended: list[list[tuple[float, float | None, bool]]] = [[] for _ in p.sns]
         self.results = [Result() for _ in tasks]
-        for time, kind, node, factor in p.speeds:
-            self.at(time, SPEED, self.on_speed, kind, node, factor)
+        self.life = [0] * len(p.sns)  # how often each SN has failed: its pending decision is void
+        for time, event, kind, node, factor in p.events:
+            if event == "speed":
+                self.at(time, CHANGE, self.on_speed, kind, node, factor)
+            else:
+                self.at(time, CHANGE, self.on_down if event == "down" else self.on_up, node)
         for index, task in enumerate(tasks):
             self.at(task.time, GENERATION, self.on_request, index)
         for work in background:
-            self.at(work.time, GENERATION, self.on_background, work)
+            self.at(work.time, TENANT, self.on_background, work)
         if update is not None and p.window_ms > 0:
             for sn in range(len(p.sns)):
                 if not self.told(sn):
                     continue
-                self.at(0.0, SN_DECISION, self.on_update, sn)
+                self.at(0.0, SN_DECISION, self.on_update, sn, 0)
 
     def told(self, sn: int) -> list[int]:
         """The ENs that reach an SN."""
@@ -280,7 +285,8 @@ class World:
                 self.at(end, EN_DECISION, self.on_task, index)
 
     def on_background(self, work: Background) -> None:
-        self.join(self.sns[work.sn], work.sn, self.job(None, work))
+        if self.sns[work.sn].up:
+            self.join(self.sns[work.sn], work.sn, self.job(None, work))
 
     def job(self, index: int | None, work: Task | Background) -> Job:
         """R35: true cycles are executed; nodes see the declared ones, or the same of all."""
@@ -298,6 +304,10 @@ class World:
         for sn in self.reach[task.en]:
             server = self.sns[sn]
             up, down = self.up[task.en][sn], self.down[task.en][sn]
+            if not server.up:  # R38: no route
+                estimates.append(math.inf)
+                rooms.append(False)
+                continue
             arrival = up.estimate(self.now, self.now, task.input_bytes)
             sent = Job(job.index, job.cycles, job.seen, job.reservation, arrival)
             ahead = [other for other in self.in_flight[sn] if other.arrival <= arrival]
@@ -333,6 +343,9 @@ class World:
             job.arrival = self.up[task.en][sn].send(self.now, task.input_bytes)
             self.in_flight[sn].append(job)
             self.at(job.arrival, DELIVERY, self.on_offloaded, sn, job)
+            if self.p.outages:
+                last = max(task.time + task.deadline, self.now)
+                self.at(last, DEADLINE, self.on_deadline, index)
         elif action == self.p.reject:
             result.outcome, result.finished = "FN" if any(feasible) else "TN", self.now
             self.hear(index, "given up")
@@ -341,7 +354,10 @@ class World:
 
     def on_offloaded(self, sn: int, job: Job) -> None:
         self.in_flight[sn].remove(job)
-        self.join(self.sns[sn], sn, job)
+        if self.sns[sn].up:
+            self.join(self.sns[sn], sn, job)
+        else:
+            self.lose(job)
 
     def join(self, server: Server, sn: int | None, job: Job) -> None:
         """A job reaches a node (R10); sn is None at an EN."""
@@ -358,8 +374,40 @@ class World:
                 arrival = down.send(self.now, self.p.notice_bytes)
                 self.at(arrival, DELIVERY, self.hear, job.index, "refused")
 
+    def lose(self, job: Job) -> None:
+        """R38: a false positive at its deadline, or now if that is later."""
+        if job.index is not None:
+            task, result = self.tasks[job.index], self.results[job.index]
+            result.outcome = "FP"
+            result.finished = max(task.time + task.deadline, self.now)
+            result.delay = result.finished - task.time
+
+    def on_deadline(self, index: int) -> None:
+        """R38: the EN waits no longer."""
+        self.hear(index, "expired")
+
+    def on_down(self, sn: int) -> None:
+        """R38: all that the SN has and knows is gone."""
+        server = self.sns[sn]
+        for job in server.jobs():
+            self.lose(job)
+        server.running, server.waiting = [], deque()
+        server.up = False
+        self.life[sn] += 1
+        self.ended[sn] = []
+        for en in range(len(self.ens)):
+            self.acknowledged[sn][en] = (None, (server.node.slots, 0.0, 0.0, server.node.storage))
+
+    def on_up(self, sn: int) -> None:
+        server = self.sns[sn]
+        server.up, server.up_since = True, self.now
+        if self.update is not None and self.told(sn) and self.now <= self.p.window_ms:
+            self.at(self.now, SN_DECISION, self.on_update, sn, self.life[sn])
+
     def hear(self, index: int, fate: str) -> None:
-        """An EN learns what became of a task of its own (R29)."""
+        """An EN learns what became of a task of its own (R29), once."""
+        if any(entry.index == index for entry in self.heard):
+            return
         in_time = fate == "done" and self.results[index].outcome == "TP"
         self.heard.append(Heard(self.now, index, fate, in_time))
 
@@ -431,14 +479,17 @@ class World:
         result.finished, result.delay = self.now, self.now - task.time
         result.outcome = "FP" if refused or result.delay > task.deadline else "TP"
 
-    def on_update(self, sn: int) -> None:
+    def on_update(self, sn: int, life: int) -> None:
         """An SN decides whether to send its state (R14, R21)."""
         assert self.update is not None
+        if life != self.life[sn]:
+            return
         state = self.sns[sn].state(self.now)
         told = self.told(sn)
         acknowledged = [self.acknowledged[sn][en] for en in told]
         speed = self.sns[sn].factor
-        view = UpdateView(sn, self.now, state, acknowledged, self.recent(sn), speed)
+        since = self.sns[sn].up_since
+        view = UpdateView(sn, self.now, state, acknowledged, self.recent(sn), speed, since)
         send, interval = self.update(view)
         if interval <= 0:
             raise ValueError(f"interval {interval!r} must be positive")
@@ -450,7 +501,7 @@ class World:
                 arrival = self.down[en][sn].send(self.now, self.p.status_bytes)
                 self.at(arrival, DELIVERY, self.on_status, en, sn, self.now, state)
         if self.now + interval <= self.p.window_ms:
-            self.at(self.now + interval, SN_DECISION, self.on_update, sn)
+            self.at(self.now + interval, SN_DECISION, self.on_update, sn, life)
 
     def recent(self, sn: int) -> tuple[float, float, float]:
         """R19: mean delay, success rate, failure rate of what ended within the history."""
@@ -471,7 +522,9 @@ class World:
             self.at(arrival, DELIVERY, self.on_ack, en, sn, source_time, state)
 
     def on_ack(self, en: int, sn: int, source_time: float, state: State) -> None:
-        held = self.acknowledged[sn][en][0]
+        server, held = self.sns[sn], self.acknowledged[sn][en][0]
+        if not server.up or source_time < server.up_since:
+            return
         if held is None or source_time > held:
             self.acknowledged[sn][en] = (source_time, state)
 

@@ -307,7 +307,7 @@ def test_speeds_alternate_with_exponential_dwell_times_and_hold_after_the_window
     """R37: a third of the time at 0.4, the first state drawn in that proportion."""
     speed = "{factors = [1.0, 0.4], dwell_ms = [200, 100]}"
     scenario = load("paper", [f"sn.speed={speed}", "sn.count=3", "episode.window_ms=200000"])
-    speeds = episode(scenario, 1, 0).speeds
+    speeds = episode(scenario, 1, 0).events
     assert set(speeds.node.tolist()) == {1, 2, 3}  # nodes are the EN, then the SNs
     assert (np.diff(speeds.time_ms) >= 0).all()
     for node in (1, 2, 3):
@@ -320,6 +320,6 @@ def test_speeds_alternate_with_exponential_dwell_times_and_hold_after_the_window
         assert slow.sum() == pytest.approx(200000.0 / 3.0, rel=0.1)
         assert slow.mean() == pytest.approx(100.0, rel=0.15)
     short = load("paper", [f"en.speed={speed}", "episode.window_ms=10", "episode.warmup_ms=0"])
-    first = [episode(short, seed, 0).speeds.factor[0] for seed in range(600)]
+    first = [episode(short, seed, 0).events.factor[0] for seed in range(600)]
     assert np.mean(np.array(first) == 0.4) == pytest.approx(1.0 / 3.0, abs=0.06)
     assert scenario.capacity_cycles_per_ms == pytest.approx(36000.0 + 3 * 108000.0 * 0.8)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosmo import Worlds, load, method, play
-from cosmo.node import DONE, GIVEN_UP, REFUSED
+from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED
 from cosmo.workload import episode
 from reference.world import run, whole_run
 from replay import assert_same, reference_parameters, reference_tasks
@@ -78,6 +78,8 @@ def test_any_world_with_updates_agrees(case, salt, interval):
     scenario, world = case
     reach = scenario.links.reach
     seen_tasks, seen_updates, heard = {}, [], []
+    # R41: ENs count their own tasks; [EN][number] is the number in the episode.
+    numbers = [np.flatnonzero(world.tasks.en == en) for en in range(scenario.en.count)]
 
     def decide(index, en):
         """Any SN that the EN reaches (R30), local or reject."""
@@ -99,13 +101,11 @@ def test_any_world_with_updates_agrees(case, salt, interval):
     turn = batch.advance()
     while not turn.over:
         see, told = turn.dispatch, turn.feedback
-        heard += zip(
-            told.task.tolist(), told.fate.tolist(), told.in_time.tolist(), told.time_ms.tolist(),
-            strict=True,
-        )  # fmt: skip
+        heard += _heard(told, numbers)
         if len(see):
-            index = int(see.task[0])
+            index = int(numbers[see.en[0]][see.task[0]])
             truth = batch.truth()
+            assert truth.task[0] == index
             seen_tasks[index] = (
                 see.time_ms[0], see.en_state[0].copy(), bool(see.local_room[0]),
                 see.status_ms[0].copy(), see.status[0].copy(),
@@ -123,7 +123,7 @@ def test_any_world_with_updates_agrees(case, salt, interval):
                 (int(look.sn[0]), look.time_ms[0], look.sn_state[0].copy(),
                  look.acknowledged_ms[0].copy(), look.acknowledged[0].copy(),
                  (look.recent_delay_ms[0], look.recent_success[0], look.recent_failure[0]),
-                 look.sn_speed[0])
+                 look.sn_speed[0], look.up_since_ms[0])
             )  # fmt: skip
             batch.answer(send=told_whom, interval_ms=wait, numbers=look.sn_state[:, :4])
         leaving = turn.result
@@ -144,10 +144,7 @@ def test_any_world_with_updates_agrees(case, salt, interval):
 
     # What is told after the last decision is in the turn that says that all is over.
     told = turn.feedback
-    heard += zip(
-        told.task.tolist(), told.fate.tolist(), told.in_time.tolist(), told.time_ms.tolist(),
-        strict=True,
-    )  # fmt: skip
+    heard += _heard(told, numbers)
 
     tasks, background = reference_tasks(world)
     reference = whole_run(
@@ -161,13 +158,18 @@ def test_any_world_with_updates_agrees(case, salt, interval):
     outcome = batch.outcome(0)
     assert_same(outcome, reference.results)
     assert (outcome.updates, outcome.status_bytes) == (reference.messages, reference.status_bytes)
-    fates = {"done": DONE, "refused": REFUSED, "given up": GIVEN_UP}
+    fates = {"done": DONE, "refused": REFUSED, "given up": GIVEN_UP, "expired": EXPIRED}
     assert [(task, fate, in_time) for task, fate, in_time, _ in heard] == [
         (want.index, fates[want.fate], want.in_time) for want in reference.heard
     ]
     np.testing.assert_allclose(
         [time for *_, time in heard], [want.time for want in reference.heard], atol=1e-6
     )
+    decided = outcome.action >= 0  # of each of these its EN hears exactly once
+    assert sorted(task for task, *_ in heard) == np.flatnonzero(decided).tolist()
+    assert ((outcome.heard > 0) == decided).all()
+    for task, fate, _, time in heard:
+        assert (outcome.heard[task], outcome.heard_ms[task]) == (fate, time)
     assert seen_tasks.keys() == want_tasks.keys()
     for index, (now, en_state, room, sources, states, delays, feasible, *own) in seen_tasks.items():
         want = want_tasks[index]
@@ -185,14 +187,22 @@ def test_any_world_with_updates_agrees(case, salt, interval):
             # Beyond the deadline the engine may stop at a lower bound.
             assert got == pytest.approx(exact, abs=1e-6) or deadline < got <= exact + 1e-6
     assert len(seen_updates) == len(want_updates)
-    for (sn, now, state, sources, states, recent, speed), want in zip(
+    for (sn, now, state, sources, states, recent, speed, since), want in zip(
         seen_updates, want_updates, strict=True
     ):
         assert (sn, now) == (want.sn, pytest.approx(want.now, abs=1e-6))
         np.testing.assert_allclose(state[:4], want.state, atol=1e-3)
         assert_readings(want.acknowledged, sources, states)
         np.testing.assert_allclose(recent, want.recent, atol=1e-6)
-        assert speed == want.speed
+        assert (speed, since) == (want.speed, want.up_since)
+
+
+def _heard(told, numbers):
+    """Task, fate, in time and when, of what ENs were told in a turn."""
+    own = zip(told.en, told.task, strict=True)
+    tasks = [int(numbers[en][task]) for en, task in own]
+    rest = told.fate.tolist(), told.in_time.tolist(), told.time_ms.tolist()
+    return zip(tasks, *rest, strict=True)
 
 
 def assert_readings(wanted, sources, states):

@@ -7,7 +7,8 @@ import pytest
 
 from cosmo import Worlds, load
 from cosmo.node.state import WORK
-from cosmo.workload import SpeedChanges, Tasks, from_tasks
+from cosmo.workload import NodeEvents, Tasks, from_tasks
+from cosmo.workload.table import SPEED
 
 # One slot of 1000 cycles/ms; the uplink takes 1 ms.
 SETTINGS = ["en.slots=1", "en.cycles_per_ms=1000", "access.rate_mbps=400", "access.overhead_ms=0"]
@@ -21,8 +22,9 @@ def _world(times, cycles, changes, settings=()):
     size, deadline = np.full(count, 50000.0), np.full(count, 1000.0)
     tasks = Tasks(np.array(times), none, none, size, np.array(cycles), deadline)
     time, node, factor = (np.array(column) for column in zip(*changes, strict=True))
-    speeds = SpeedChanges(time, node.astype(np.int64), factor)
-    return scenario, replace(from_tasks(scenario, tasks, 0, 0), speeds=speeds)
+    what = np.full(len(time), SPEED)
+    events = NodeEvents(time, node.astype(np.int64), what, factor)
+    return scenario, replace(from_tasks(scenario, tasks, 0, 0), events=events)
 
 
 def _played(scenario, world, action):
@@ -65,7 +67,7 @@ def test_sns_change_by_themselves_and_ens_do_not_see_it():
     scenario, world = _world([0.0], [1e4], [(0.0, 1, 0.25)])
     outcome, seen = _played(scenario, world, 1)
     slow = outcome.finished_ms[0]
-    outcome, _ = _played(scenario, replace(world, speeds=SpeedChanges()), 1)
+    outcome, _ = _played(scenario, replace(world, events=NodeEvents()), 1)
     assert slow - outcome.finished_ms[0] == pytest.approx(30.0)
     assert seen[0][0] == 1.0
 

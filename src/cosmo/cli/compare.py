@@ -10,11 +10,13 @@ from cosmo.cli.console import notes, print_json
 from cosmo.cli.documents import comparison_document
 from cosmo.cli.options import (
     EnginesOption,
+    EventsOption,
     JsonOption,
     RatesOption,
     ScenarioOption,
     SetOption,
     TraceOption,
+    chosen_settings,
     numbers_of,
     seeds_from,
     words_of,
@@ -44,6 +46,7 @@ def compare(
     rates: RatesOption = None,
     arrivals: ProcessesOption = None,
     trace: TraceOption = None,
+    events: EventsOption = None,
     engines: EnginesOption = None,
     settings: SetOption = None,
     seeds: SomeSeedsOption = None,
@@ -83,6 +86,7 @@ def compare(
     """
     from cosmo.scenario import load
 
+    settings = chosen_settings(settings, None, None, None, None, events)
     chosen = fields_of(settings, engines)
     scenario = load(scenario_name, chosen["settings"])  # so that mistakes are named first
     if trace is not None or scenario.workload.trace:

@@ -13,6 +13,7 @@ from cosmo.cli.options import (
     ArrivalsOption,
     EngineOption,
     EpisodesOption,
+    EventsOption,
     JsonOption,
     RatesOption,
     SetOption,
@@ -43,6 +44,7 @@ def evaluate(
     engine: EngineOption = None,
     settings: SetOption = None,
     trace: TraceOption = None,
+    events: EventsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Play trained controllers greedily and print their metrics, per run and overall.
@@ -53,7 +55,9 @@ def evaluate(
     controller = load_controller(folder)
     points = [
         _scenarios(
-            controller, scenario_name, chosen_settings(settings, arrivals, rate, engine, trace)
+            controller,
+            scenario_name,
+            chosen_settings(settings, arrivals, rate, engine, trace, events),
         )
         for rate in rates_of(rates)
     ]

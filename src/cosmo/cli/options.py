@@ -47,6 +47,13 @@ TraceOption = Annotated[
     Path | None,
     typer.Option(help="Take the tasks from this CSV or Parquet file (workload.trace)."),
 ]
+EventsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Take speeds, outages and tenants' tasks from this CSV or Parquet file"
+        " (workload.events)."
+    ),
+]
 Chosen = TypeVar("Chosen")
 SEED_LIMIT = 2**63  # columns of tables have 64 bits
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")]
@@ -63,14 +70,17 @@ def chosen_settings(
     rate: str | None,
     engine: str | None,
     trace: Path | None = None,
+    events: Path | None = None,
 ) -> list[str]:
     """The settings of a scenario that the options stand for."""
-    file = None if trace is None else json.dumps(str(trace))  # a text, whatever it is called
+    # Texts, whatever the files are called.
+    file, happens = (None if path is None else json.dumps(str(path)) for path in (trace, events))
     shorthand = (
         ("workload.arrivals", arrivals),
         ("workload.rate", rate),
         ("engine", engine),
         ("workload.trace", file),
+        ("workload.events", happens),
     )
     return [
         *(settings or []),
@@ -85,10 +95,11 @@ def chosen_scenarios(
     rates: str | None,
     engine: str | None = None,
     trace: Path | None = None,
+    events: Path | None = None,
 ) -> list[Scenario]:
     """The scenario that the options describe, at each of the rates."""
     return [
-        load(source, chosen_settings(settings, arrivals, rate, engine, trace))
+        load(source, chosen_settings(settings, arrivals, rate, engine, trace, events))
         for rate in rates_of(rates)
     ]
 

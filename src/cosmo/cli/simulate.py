@@ -11,6 +11,7 @@ from cosmo.cli.loads import load_text, resampling_notices, unread_notices, windo
 from cosmo.cli.options import (
     ArrivalsOption,
     EngineOption,
+    EventsOption,
     JsonOption,
     RatesOption,
     ScenarioOption,
@@ -49,6 +50,7 @@ def simulate(
         typer.Option(help="Number of episodes (default: 1, or all windows of a trace)."),
     ] = None,
     trace: TraceOption = None,
+    events: EventsOption = None,
     tasks_out: Annotated[
         Path | None, typer.Option(help="Write one row per task to this CSV or Parquet file.")
     ] = None,
@@ -60,7 +62,7 @@ def simulate(
 
     cosmo simulate -m my_policies.py:LeastWork:margin_ms=25 -s shared-sn --json
     """
-    scenarios = chosen_scenarios(scenario_name, settings, arrivals, rates, engine, trace)
+    scenarios = chosen_scenarios(scenario_name, settings, arrivals, rates, engine, trace, events)
     runs = [(scenario, seed) for scenario in scenarios for seed in seeds_from(seeds)]
     windows = windows_of_trace(scenarios[0])
     episodes = (windows or 1) if episodes is None else episodes

@@ -1,4 +1,4 @@
-"""`cosmo workload`: write the tasks of an episode as a trace file."""
+"""`cosmo workload`: write the tasks of an episode, and the events of its nodes, as files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ from cosmo.cli.options import (
 )
 from cosmo.errors import InputError
 from cosmo.workload import episode as generate
-from cosmo.workload import write_trace
+from cosmo.workload import write_events, write_trace
 
 
 def workload(
@@ -30,8 +30,13 @@ def workload(
     settings: SetOption = None,
     seeds: SeedsOption = "0",
     episode: Annotated[int, typer.Option(help="Number of the episode in the run.")] = 0,
+    events_out: Annotated[
+        Path | None,
+        typer.Option(help="Also write speeds, outages and tenants' tasks to this file."),
+    ] = None,
 ) -> None:
-    """Write the tasks that a scenario generates, for `--trace` or for other tools.
+    """Write the tasks that a scenario generates, for `--trace` or for other tools, and with
+    `--events-out` all that happens at its nodes, for `--events`.
 
     cosmo workload --rates 280 --seeds 3 --out trace.csv
     """
@@ -41,6 +46,12 @@ def workload(
     if not 0 <= episode < 1_000_000:
         raise InputError(f"--episode = {episode}: must be from 0 to 999999")
     check_output(out, (".csv", ".parquet"))
-    tasks = generate(scenario, seed, episode).tasks
-    write_trace(out, tasks, scenario.en.count)
-    notes.print(f"wrote {len(tasks)} tasks to {out}", soft_wrap=True)
+    if events_out is not None:
+        check_output(events_out, (".csv", ".parquet"))
+    made = generate(scenario, seed, episode)
+    write_trace(out, made.tasks, scenario.en.count)
+    notes.print(f"wrote {len(made.tasks)} tasks to {out}", soft_wrap=True)
+    if events_out is not None:
+        write_events(events_out, made, scenario.en.count)
+        count = len(made.events) + len(made.background)
+        notes.print(f"wrote {count} events to {events_out}", soft_wrap=True)

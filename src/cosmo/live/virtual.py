@@ -99,8 +99,8 @@ class VirtualWorld:
         number: int = 0,
     ) -> None:
         """`make_method` is called for every node; `seed` and `number` are what R26 draws from."""
-        if len(episode.speeds):
-            raise InputError("speeds: nodes under a virtual clock do not change theirs (R37)")
+        if len(episode.events):
+            raise InputError("events: nodes under a virtual clock keep their speed and never fail")
         self.clock = VirtualClock()
         self._scenario, self._episode = scenario, episode
         self._random = episode.message_seed

@@ -3,6 +3,7 @@
 import numpy as np
 import polars
 
+from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED
 from cosmo.scenario import Scenario
 from cosmo.world import Outcome
 from cosmo.world.records import FN, FP, NO_ACTION, PENDING, TN, TP, UNDECIDED, UNJUDGED
@@ -15,6 +16,13 @@ OUTCOME_NAMES = {
     FN: "FN",
     UNDECIDED: "none",
     UNJUDGED: "rejected",
+}
+HEARD_NAMES = {
+    0: "nothing",
+    DONE: "done",
+    REFUSED: "refused",
+    GIVEN_UP: "given up",
+    EXPIRED: "expired",
 }
 
 
@@ -31,7 +39,11 @@ def delays_ms(outcome: Outcome) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def task_table(outcomes: list[Outcome], scenario: Scenario) -> polars.DataFrame:
-    """One row per task; columns `en` and `episode` are there where there are several."""
+    """One row per task; columns `en` and `episode` are there where there are several.
+
+    `heard` is what the EN heard of the task (done, refused, given up, expired, or nothing), and
+    `heard_ms` when; both are there where the engine records them.
+    """
     frames, ens, sns = [], scenario.en.count, scenario.sn.count
     names = action_names(sns)
     for number, outcome in enumerate(outcomes):
@@ -47,6 +59,9 @@ def task_table(outcomes: list[Outcome], scenario: Scenario) -> polars.DataFrame:
             "delay_ms": delays_ms(outcome),
             "deadline_ms": tasks.deadline_ms,
         }
+        if outcome.heard is not None and outcome.heard_ms is not None:
+            columns["heard"] = _named(outcome.heard, HEARD_NAMES)
+            columns["heard_ms"] = outcome.heard_ms
         if ens > 1:
             columns["en"] = tasks.en
         if len(outcomes) > 1:

@@ -10,6 +10,7 @@ from cosmo.node import Links
 from cosmo.node.units import BYTES_PER_MS, transfer_ms
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
+from cosmo.workload.table import SPEED
 from cosmo.world import Worlds, site_of
 
 Floats = NDArray[np.float64]
@@ -53,7 +54,8 @@ def service_windows(scenario: Scenario, episode: Episode, chosen: Bools) -> Wind
             nodes.append((number, site.sn.slots[sn], site.sn.cycles_per_ms[sn], there, back))
         for node, slots, nominal, first, last in nodes:
             # A bound may be too high: it takes a node to be as fast as it ever is (R37).
-            own_factors = episode.speeds.factor[episode.speeds.node == node]
+            happens = episode.events
+            own_factors = happens.factor[(happens.node == node) & (happens.what == SPEED)]
             speed = nominal * max(1.0, own_factors.max(initial=0.0))
             first, last, service = first - _HAIR_MS, last + _HAIR_MS, tasks.work_cycles[own] / speed
             fits = last - first >= service

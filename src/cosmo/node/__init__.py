@@ -6,7 +6,7 @@ serve the embedded world, ns-3 and real nodes. The truth about other nodes is no
 """
 
 from cosmo.node.calls import NOTHING, RAW, Dispatcher, Method, Updater
-from cosmo.node.feedback import DONE, GIVEN_UP, REFUSED, Feedback
+from cosmo.node.feedback import DONE, EXPIRED, GIVEN_UP, REFUSED, Feedback
 from cosmo.node.observation import (
     NO_NODE,
     DispatchObservation,
@@ -19,6 +19,7 @@ from cosmo.node.state import IDLE, LATENCY, REQUESTS, STATE_FIELDS, STORAGE, WAI
 
 __all__ = [
     "DONE",
+    "EXPIRED",
     "GIVEN_UP",
     "IDLE",
     "LATENCY",

@@ -37,7 +37,7 @@ class DispatchObservation:
     world: Ints
     en: Ints
     ue: Ints
-    task: Ints  # counts the tasks of a world
+    task: Ints  # counts the EN's own tasks (R41)
     time_ms: Floats
     generated_ms: Floats
     input_bytes: Floats
@@ -134,13 +134,24 @@ class UpdateObservation:
     sn_speed: Floats = field(
         default_factory=_nominal
     )  # [row] factor of the SN's nominal speed at present (R37)
+    # [row] when the SN came back from its last outage with nothing (R38); 0: it never failed.
+    up_since_ms: Floats = field(default_factory=_nominal)
 
     def __post_init__(self) -> None:
         if self.sn_speed is _NOMINAL:
             self.sn_speed = np.ones(len(self.world))
+        if self.up_since_ms is _NOMINAL:
+            self.up_since_ms = np.zeros(len(self.world))
 
     def __len__(self) -> int:
         return len(self.world)
+
+    @property
+    def returned(self) -> Bools:
+        """[row] whether the SN has come back at this moment: it is asked as at the start, and what
+        its updater remembers is of before (R38).
+        """
+        return np.asarray((self.up_since_ms > 0.0) & (self.up_since_ms == self.time_ms))
 
     @property
     def ens(self) -> int:
@@ -159,10 +170,11 @@ class UpdateObservation:
 
     @property
     def age_ms(self) -> Floats:
-        """[row, k] age of what that EN has acknowledged; the time since the start if nothing, 0
-        where there is no EN.
+        """[row, k] age of what that EN has acknowledged; the time since the start, or the SN's
+        return, if nothing; 0 where there is no EN.
         """
-        return np.where(self.reached, _age(self.time_ms, self.acknowledged_ms), 0.0)
+        age = _age(self.time_ms, self.acknowledged_ms, self.up_since_ms)
+        return np.where(self.reached, age, 0.0)
 
     @property
     def states(self) -> SnStates:
@@ -184,10 +196,13 @@ class ResultObservation:
     sn_speed: Floats = field(
         default_factory=_nominal
     )  # [row] factor of the SN's nominal speed at present (R37)
+    up_since_ms: Floats = field(default_factory=_nominal)  # [row] as in `UpdateObservation`
 
     def __post_init__(self) -> None:
         if self.sn_speed is _NOMINAL:
             self.sn_speed = np.ones(len(self.world))
+        if self.up_since_ms is _NOMINAL:
+            self.up_since_ms = np.zeros(len(self.world))
 
     def __len__(self) -> int:
         return len(self.world)
@@ -199,8 +214,10 @@ class ResultObservation:
 
     @property
     def age_ms(self) -> Floats:
-        """[row] age of what the EN has acknowledged; the time since the start if nothing."""
-        return _age(self.time_ms, self.acknowledged_ms[:, None])[:, 0]
+        """[row] age of what the EN has acknowledged; the time since the start, or the SN's return,
+        if nothing.
+        """
+        return _age(self.time_ms, self.acknowledged_ms[:, None], self.up_since_ms)[:, 0]
 
     @property
     def states(self) -> SnStates:
@@ -208,6 +225,7 @@ class ResultObservation:
         return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
 
 
-def _age(now_ms: Floats, since_ms: Floats) -> Floats:
-    age: Floats = now_ms[:, None] - np.where(np.isnan(since_ms), 0.0, since_ms)
+def _age(now_ms: Floats, since_ms: Floats, start_ms: Floats | None = None) -> Floats:
+    start = 0.0 if start_ms is None else start_ms[:, None]
+    age: Floats = now_ms[:, None] - np.where(np.isnan(since_ms), start, since_ms)
     return age

@@ -10,7 +10,12 @@ from cosmo.errors import InputError
 from cosmo.scenario.model import Scenario
 
 _SCENARIOS = Documents(
-    "scenario", Scenario, "cosmo.scenario", "paper", "workload.rate=220", ("workload.trace",)
+    "scenario",
+    Scenario,
+    "cosmo.scenario",
+    "paper",
+    "workload.rate=220",
+    ("workload.trace", "workload.events"),
 )
 
 
@@ -22,7 +27,7 @@ def preset_names() -> list[str]:
 def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario:
     """A preset by name or a TOML file by path, with single fields set as `workload.rate=220`.
 
-    A trace that the file names is looked for beside it. Arrivals are then its own: to set them is
+    A trace or a file of events that the file names is looked for beside it. Arrivals are then its own: to set them is
     refused, as it would change nothing. The rate is what nodes are told (R36).
     """
     settings = list(settings)
@@ -39,10 +44,13 @@ def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario
 
 
 def without_trace(scenario: Scenario) -> Scenario:
-    """The same with Poisson arrivals in place of a trace: what methods are trained on."""
+    """The same with Poisson arrivals in place of a trace, and with events that are drawn in place
+    of a file's: what methods are trained on.
+    """
+    drawn = changed(scenario, {"workload.events": ""}) if scenario.workload.events else scenario
     if not scenario.workload.trace:
-        return scenario
-    return changed(scenario, {"workload.trace": "", "workload.arrivals": "poisson"})
+        return drawn
+    return changed(drawn, {"workload.trace": "", "workload.arrivals": "poisson"})
 
 
 def scenario_from(data: dict[str, Any]) -> Scenario:

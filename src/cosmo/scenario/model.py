@@ -132,6 +132,7 @@ class Workload(Part):
     weights: tuple[Weight, ...] = later(())  # one an EN: rates in this proportion; none: all equal
     wave: Wave | None = later(None)
     demand: Demand = later(Demand())
+    events: str = later("")  # a CSV or Parquet file: all that happens at nodes comes from it
 
     @model_validator(mode="before")
     @classmethod
@@ -346,6 +347,12 @@ class Scenario(Part):
         return self
 
     @model_validator(mode="after")
+    def _ens_never_fail(self) -> Self:
+        if self.en.outage is not None:
+            raise ValueError("en.outage: must be absent; ENs never fail, sn.outage is for SNs")
+        return self
+
+    @model_validator(mode="after")
     def _one_weight_each(self) -> Self:
         weights = self.workload.weights
         if weights and len(weights) != self.en.count:
@@ -376,6 +383,7 @@ class Scenario(Part):
             ("background.rates", list(rates), [0.0, 0.0], "[0, 0]"),
             ("en.speed", self.en.speed, None, "absent"),
             ("sn.speed", self.sn.speed, None, "absent"),
+            ("sn.outage", self.sn.outage, None, "absent"),
             ("workload.demand.spread", demand.spread, 0.0, "0"),
             ("workload.demand.declared", demand.declared, True, "true"),
             ("status.loss_probability", status.loss_probability, 0.0, "0"),
@@ -413,7 +421,7 @@ class Scenario(Part):
     def capacity_cycles_per_ms(self) -> float:
         """Aggregate service rate of all ENs and SNs, in the long run."""
         return sum(
-            slots * rate * nodes.mean_speed
+            slots * rate * nodes.mean_speed * nodes.availability
             for nodes in (self.en, self.sn)
             for slots, rate in zip(nodes.each("slots"), nodes.each("cycles_per_ms"), strict=True)
         )

@@ -66,6 +66,15 @@ class Speed(Part):
     dwell_ms: tuple[Dwell, Dwell]
 
 
+class Outage(Part):
+    """R38: each SN by itself fails after an exponential time of this mean, and comes back, with
+    nothing, after another.
+    """
+
+    up_ms: Dwell
+    down_ms: Dwell
+
+
 class Nodes(Part):
     """A kind of node: of each field of `Node` one value for all of them, or one a node."""
 
@@ -79,6 +88,7 @@ class Nodes(Part):
     positions: Literal["spread"] | tuple[tuple[Finite, Finite], ...] = "spread"
     unlike: tuple[UnlikeNodes, ...] = ()
     speed: Speed | None = later(None)
+    outage: Outage | None = later(None)  # of SNs alone
 
     @model_validator(mode="after")
     def _one_value_each(self) -> Self:
@@ -105,6 +115,13 @@ class Nodes(Part):
             return 1.0
         (fast, slow), (first, second) = self.speed.factors, self.speed.dwell_ms
         return (fast * first + slow * second) / (first + second)
+
+    @property
+    def availability(self) -> float:
+        """The share of time that a node is up in the long run (R38)."""
+        if self.outage is None:
+            return 1.0
+        return self.outage.up_ms / (self.outage.up_ms + self.outage.down_ms)
 
     def each(self, name: str) -> tuple[float, ...]:
         """The value of a field for every node."""

@@ -32,8 +32,9 @@ def digests(spec: str) -> list[str]:
 
 
 def trace_digests(scenarios: Iterable[Scenario]) -> list[str]:
-    """The same of the traces that scenarios take their tasks from, each file once."""
-    traces = dict.fromkeys(scenario.workload.trace for scenario in scenarios)
+    """The same of the files that scenarios take tasks and events from, each file once."""
+    loads = [scenario.workload for scenario in scenarios]
+    traces = dict.fromkeys(file for load in loads for file in (load.trace, load.events))
     return [checksums.of_file(path) for trace in traces if trace and _is_file(path := Path(trace))]
 
 

@@ -193,6 +193,15 @@ class Plan(_Part):
                 for scenario, *_ in self.points()
                 if scenario.workload.trace
             },
+            **({"events": events} if (events := self._events()) else {}),
+        }
+
+    def _events(self) -> dict[str, str]:
+        """SHA-256 of the files of events, by scenario."""
+        return {
+            scenario.name: checksums.of_file(Path(scenario.workload.events))
+            for scenario, *_ in self.points()
+            if scenario.workload.events
         }
 
     def points(self) -> Iterator[tuple[Scenario, str, float, str]]:

@@ -1,9 +1,10 @@
 """What the world is fed: tasks, background load and link rates, generated or from trace files."""
 
 from cosmo.workload.arrivals import squared_variation
+from cosmo.workload.event_files import write_events
 from cosmo.workload.generate import episode, from_tasks, idle_delay_ms
 from cosmo.workload.public import FORMATS, imported
-from cosmo.workload.table import BackgroundTasks, Episode, SpeedChanges, Tasks
+from cosmo.workload.table import BackgroundTasks, Episode, NodeEvents, Tasks
 from cosmo.workload.trace import read_trace, unread_columns, write_trace
 from cosmo.workload.windows import (
     duration_ms,
@@ -19,7 +20,7 @@ __all__ = [
     "FORMATS",
     "BackgroundTasks",
     "Episode",
-    "SpeedChanges",
+    "NodeEvents",
     "Tasks",
     "duration_ms",
     "episode",
@@ -35,5 +36,6 @@ __all__ = [
     "whole_windows",
     "widening",
     "window",
+    "write_events",
     "write_trace",
 ]

@@ -31,6 +31,9 @@ def expected_events(scenario: Scenario, window_ms: float, tasks: float | None = 
     for nodes in (scenario.en, scenario.sn):
         if nodes.speed is not None:
             found += nodes.count * 2.0 * window_ms / sum(nodes.speed.dwell_ms)
+    if scenario.sn.outage is not None:
+        each = scenario.sn.outage.up_ms + scenario.sn.outage.down_ms
+        found += scenario.sn.count * 2.0 * window_ms / each
     if fading.factors != (1.0, 1.0):
         found += 2.0 * len(scenario.links) * window_ms / fading.period_ms
     return found + scenario.sn.count * window_ms / _LOOK_MS

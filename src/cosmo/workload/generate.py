@@ -12,7 +12,9 @@ from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
 from cosmo.workload.arrivals import arrival_times, en_rates, modulated, total_rate
 from cosmo.workload.effort import check_effort
-from cosmo.workload.table import BackgroundTasks, Episode, SpeedChanges, Tasks
+from cosmo.workload.event_files import events_of
+from cosmo.workload.node_events import drawn_events
+from cosmo.workload.table import FAILS, BackgroundTasks, Episode, NodeEvents, Tasks
 from cosmo.workload.windows import trace_of, window
 
 Floats = NDArray[np.float64]
@@ -32,15 +34,17 @@ def episode(scenario: Scenario, seed: int, number: int) -> Episode:
     cells = [_cell(scenario, seed, number, en, rate) for en, rate in enumerate(en_rates(scenario))]
     columns = [np.concatenate(column) for column in zip(*cells, strict=True)]
     order = np.argsort(columns[0], kind="stable")
+    events, background = _happenings(scenario, seed, number)
     return Episode(
         tasks=Tasks(*(column[order] for column in columns)),
-        background=_background(scenario, seed, number),
+        background=background,
         rate_factor=_rate_factor(scenario, seed, number),
         window_ms=scenario.episode.window_ms,
         message_seed=_message_seed(seed, number),
         network_seed=_network_seed(seed, number),
         rate=total_rate(scenario),
-        speeds=_speeds(scenario, seed, number),
+        events=events,
+        expires=_expires(scenario, events),
     )
 
 
@@ -59,15 +63,17 @@ def from_tasks(scenario: Scenario, tasks: Tasks, seed: int, number: int) -> Epis
     if tasks.as_declared and spread > 0.0:
         true_cycles = _true(tasks.cycles, spread, stream(seed, Purpose.DEMAND, number))
         tasks = replace(tasks, true_cycles=true_cycles)
+    events, background = _happenings(scenario, seed, number)
     return Episode(
         tasks=tasks,
-        background=_background(scenario, seed, number),
+        background=background,
         rate_factor=_rate_factor(scenario, seed, number),
         window_ms=window,
         message_seed=_message_seed(seed, number),
         network_seed=_network_seed(seed, number),
         rate=len(tasks) / (window / 1000.0),
-        speeds=_speeds(scenario, seed, number),
+        events=events,
+        expires=_expires(scenario, events),
     )
 
 
@@ -173,26 +179,16 @@ def _background(scenario: Scenario, seed: int, number: int) -> BackgroundTasks:
     return BackgroundTasks(*(column[order] for column in columns))
 
 
-def _speeds(scenario: Scenario, seed: int, number: int) -> SpeedChanges:
-    """R37: changes up to the window's end; the first state of a node is a change at time 0."""
-    found: list[tuple[float, int, float]] = []
-    ens = scenario.en.count
-    for kind, nodes, first in ((0, scenario.en, 0), (1, scenario.sn, ens)):
-        if nodes.speed is None:
-            continue
-        factors, dwell = nodes.speed.factors, nodes.speed.dwell_ms
-        for node in range(nodes.count):
-            random = stream(seed, Purpose.SPEEDS, number, kind, node)
-            state, time = int(random.random() * sum(dwell) >= dwell[0]), 0.0
-            while time < scenario.episode.window_ms:
-                found.append((time, first + node, factors[state]))
-                time += random.exponential(dwell[state])
-                state = 1 - state
-    if not found:
-        return SpeedChanges()
-    found.sort(key=lambda change: change[0])  # stable: by node at equal times
-    times, nodes_, factors_ = zip(*found, strict=True)
-    return SpeedChanges(np.array(times), np.array(nodes_, np.int64), np.array(factors_))
+def _happenings(scenario: Scenario, seed: int, number: int) -> tuple[NodeEvents, BackgroundTasks]:
+    """R37 to R39: what happens at nodes, and tenants' tasks: drawn, or of the scenario's file."""
+    if scenario.workload.events:
+        return events_of(scenario)
+    return drawn_events(scenario, seed, number), _background(scenario, seed, number)
+
+
+def _expires(scenario: Scenario, events: NodeEvents) -> bool:
+    """R38: where SNs may fail, ENs stop waiting for an offloaded task at its deadline."""
+    return scenario.sn.outage is not None or bool((events.what == FAILS).any())
 
 
 def _message_seed(seed: int, number: int) -> int:

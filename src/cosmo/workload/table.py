@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+SPEED, FAILS, RETURNS = 0, 1, 2  # what happens to a node: `NodeEvents.what`
+
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
@@ -75,12 +77,15 @@ class BackgroundTasks:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedChanges:
-    """When nodes change their speed (R37), in order of time; all begin at factor 1."""
+class NodeEvents:
+    """When nodes change their speed (R37), fail and come back (R38), in order of time; all begin
+    up, at factor 1.
+    """
 
     time_ms: Floats = field(default_factory=lambda: np.empty(0))
     node: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # ENs, then SNs
-    factor: Floats = field(default_factory=lambda: np.empty(0))
+    what: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # SPEED, FAILS, RETURNS
+    factor: Floats = field(default_factory=lambda: np.empty(0))  # of SPEED; NaN of the others
 
     def __len__(self) -> int:
         return len(self.time_ms)
@@ -97,4 +102,5 @@ class Episode:
     message_seed: int  # of the generator of losses and jitter (64 bits)
     network_seed: int  # of a packet-level network (63 bits)
     rate: float  # mean arrivals a second, all cells together
-    speeds: SpeedChanges = field(default_factory=SpeedChanges)
+    events: NodeEvents = field(default_factory=NodeEvents)
+    expires: bool = False  # ENs stop waiting for an offloaded task at its deadline (R38)

@@ -257,6 +257,7 @@ def _update(turn: Turn, rows: int) -> UpdateObservation:
         time_ms=status["time_ms"],
         sn_state=status["sn_state"],
         sn_speed=status["sn_speed"],
+        up_since_ms=status["up_since_ms"],
         en=turn.seen.en[:rows],
         acknowledged=turn.seen.acknowledged[:rows],
         acknowledged_ms=turn.seen.acknowledged_ms[:rows],
@@ -276,6 +277,7 @@ def _result(turn: Turn, rows: int) -> ResultObservation:
         time_ms=leaving["time_ms"],
         sn_state=leaving["sn_state"],
         sn_speed=leaving["sn_speed"],
+        up_since_ms=leaving["up_since_ms"],
         acknowledged=turn.seen.result_acknowledged[:rows],
         acknowledged_ms=leaving["acknowledged_ms"],
     )

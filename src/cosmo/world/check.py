@@ -5,6 +5,7 @@ import numpy as np
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
+from cosmo.workload.table import FAILS, RETURNS, SPEED, NodeEvents
 from cosmo.world.records import MOST_ACTIONS
 
 
@@ -15,6 +16,27 @@ def check_size(scenario: Scenario) -> None:
         raise InputError(
             f"backhaul.reach: an EN reaches {scenario.links.most_sns} SNs, must be at most {most}"
         )
+
+
+def _check_events(scenario: Scenario, happens: NodeEvents) -> None:
+    ens, nodes = scenario.en.count, scenario.en.count + scenario.sn.count
+    if not len(happens.node) == len(happens.factor) == len(happens.what) == len(happens):
+        raise InputError("events: all columns must have the same length")
+    if len(happens) and not 0 <= happens.node.min() <= happens.node.max() < nodes:
+        raise InputError(f"events.node: must be from 0 to {nodes - 1}")
+    if not (happens.time_ms >= 0).all() or not (np.diff(happens.time_ms) >= 0).all():
+        raise InputError("events.time_ms: must be in order of time, from 0 on")
+    if not np.isin(happens.what, (SPEED, FAILS, RETURNS)).all():
+        raise InputError("events.what: must be SPEED, FAILS or RETURNS")
+    factor = happens.factor[happens.what == SPEED]
+    if not ((factor > 0) & np.isfinite(factor)).all():
+        raise InputError("events.factor: must be finite and greater than 0")
+    for node in np.unique(happens.node[happens.what != SPEED]):
+        told = happens.what[(happens.node == node) & (happens.what != SPEED)]
+        if node < ens:
+            raise InputError("events.node: ENs never fail")
+        if (told[::2] != FAILS).any() or (told[1::2] != RETURNS).any():
+            raise InputError("events.what: a node fails and comes back in turn")
 
 
 def check_episode(scenario: Scenario, episode: Episode) -> None:
@@ -54,16 +76,7 @@ def check_episode(scenario: Scenario, episode: Episode) -> None:
     ):
         if not ((amounts > 0) & np.isfinite(amounts)).all():
             raise InputError(f"{name}: must be finite and greater than 0")
-    speeds = episode.speeds
-    if not len(speeds.node) == len(speeds.factor) == len(speeds):
-        raise InputError("speeds: all columns must have the same length")
-    nodes = scenario.en.count + scenario.sn.count
-    if len(speeds) and not 0 <= speeds.node.min() <= speeds.node.max() < nodes:
-        raise InputError(f"speeds.node: must be from 0 to {nodes - 1}")
-    if not (speeds.time_ms >= 0).all() or not (np.diff(speeds.time_ms) >= 0).all():
-        raise InputError("speeds.time_ms: must be in order of time, from 0 on")
-    if not ((speeds.factor > 0) & np.isfinite(speeds.factor)).all():
-        raise InputError("speeds.factor: must be finite and greater than 0")
+    _check_events(scenario, episode.events)
     links = (2, len(scenario.links))
     steps = episode.rate_factor.shape[-1]
     fades = scenario.fading.factors != (1.0, 1.0)

@@ -14,9 +14,11 @@ EN_DECISION = 5  # subject: task
 SN_DECISION = 6  # subject: SN
 CHANNEL_REQUEST = 7  # subject: task whose UE comes back into range
 NOTICE_AT_EN = 8  # subject: task that an SN has refused (R27)
+DEADLINE = 9  # subject: offloaded task whose deadline passes (R38)
 
-# R5, for events at the same instant: finish, delivery, EN decision, SN decision, generation.
-KIND = (0, 1, 1, 1, 1, 2, 3, 4, 1)
+# R5, for events at the same instant: finish, delivery, deadline, EN decision, SN decision,
+# generation.
+KIND = (0, 1, 1, 1, 1, 3, 4, 5, 1, 2)
 KIND_SHIFT = 48  # leaves room for more events than any episode schedules
 
 
@@ -49,14 +51,18 @@ def push(state, w, time, what, subject):
 
 
 @compiled
-def move_finish(state, w, slot, time):
-    """A slot's finish moves to another time, and keeps its place among equals (R5, R37)."""
-    heap = state.events[w]
-    count = state.worlds[w].events
+def _find(state, w, what, subject):
+    """The place of an event in the list; the size of the list if it is not there."""
+    heap, count = state.events[w], state.worlds[w].events
     i = 0
-    while heap[i].what != FINISH or heap[i].subject != slot:
+    while i < count and (heap[i].what != what or heap[i].subject != subject):
         i += 1
-    order = heap[i].order
+    return i
+
+
+@compiled
+def _settle_into(heap, count, i, time, order, what, subject):
+    """An event takes a place whose own one is gone, and moves up or down from there."""
     while i > 0:
         parent = (i - 1) >> 1
         above = heap[parent]
@@ -77,8 +83,32 @@ def move_finish(state, w, slot, time):
     place = heap[i]
     place.time = time
     place.order = order
-    place.what = FINISH
-    place.subject = slot
+    place.what = what
+    place.subject = subject
+
+
+@compiled
+def move_finish(state, w, slot, time):
+    """A slot's finish moves to another time, and keeps its place among equals (R5, R37)."""
+    i = _find(state, w, FINISH, slot)
+    heap = state.events[w]
+    _settle_into(heap, state.worlds[w].events, i, time, heap[i].order, FINISH, slot)
+
+
+@compiled
+def remove(state, w, what, subject):
+    """Take an event off the list, if it is there: it will never happen (R38)."""
+    i = _find(state, w, what, subject)
+    world = state.worlds[w]
+    if i == world.events:
+        return
+    world.events -= 1
+    last = world.events
+    if i < last:
+        heap = state.events[w]
+        moved = heap[last]
+        time, order = moved.time, moved.order
+        _settle_into(heap, last, i, time, order, moved.what, moved.subject)
 
 
 @compiled

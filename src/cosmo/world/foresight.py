@@ -73,12 +73,14 @@ def offload_route(constants, state, w, task, link, now):
     and for the tasks that are on their way ahead of it.
 
     Stops early with a lower bound of the delay when even an idle SN would be too late, so that a
-    long backlog on the link costs nothing.
+    long backlog on the link costs nothing. An SN that is down is no route (R38).
     """
     fixed = constants.settings[0]
     item = state.tasks[task]
     sn = constants.link_sn[link]
     node = fixed.ens + sn
+    if not state.nodes[w, node].up:
+        return np.inf, False
     speed = rate_of(constants, state, w, node)
     backlog = state.links[w, link]
     rate = rate_at(constants, state, w, link, UP, now)

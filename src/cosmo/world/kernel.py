@@ -7,12 +7,14 @@ import numpy as np
 
 from cosmo import node
 from cosmo.node import NO_NODE
-from cosmo.node.feedback import DONE, GIVEN_UP, REFUSED
+from cosmo.node.feedback import GIVEN_UP, REFUSED
+from cosmo.workload.table import FAILS, SPEED
 from cosmo.world.access import request_channel
 from cosmo.world.compiled import compiled, entry_point, fingerprint_of
 from cosmo.world.events import (
     ACK_AT_SN,
     CHANNEL_REQUEST,
+    DEADLINE,
     EN_DECISION,
     FINISH,
     NOTICE_AT_EN,
@@ -23,6 +25,7 @@ from cosmo.world.events import (
     pop,
     push,
 )
+from cosmo.world.fates import done, expire, lose, refuse, settle, tell
 from cosmo.world.links import (
     DOWN,
     UP,
@@ -34,6 +37,7 @@ from cosmo.world.links import (
     transmit,
 )
 from cosmo.world.nodes import admit, change_speed, complete
+from cosmo.world.outages import come_back, go_down, tasks_at
 from cosmo.world.outside import give_up, must_wait, receive
 from cosmo.world.records import (
     ANY_FEASIBLE,
@@ -42,13 +46,11 @@ from cosmo.world.records import (
     ERROR,
     FEEDBACK_ROWS,
     FN,
-    FP,
     HOLDING,
     NEEDS_ROOM,
     NETWORK,
     NO_TASK,
     OVER,
-    REFUSED_THERE,
     RIDDEN,
     RIDE_ROWS,
     RIDE_TURN,
@@ -59,7 +61,6 @@ from cosmo.world.records import (
     STALLED,
     TN,
     TOOK_FEASIBLE,
-    TP,
     UNFINISHED,
 )
 from cosmo.world.service import IN_TIME, LATE, TURNED_AWAY, judge
@@ -67,53 +68,6 @@ from cosmo.world.sight import show_result, show_status, show_task
 from cosmo.world.status import receive_ack, receive_status, ride_status, send_status
 
 BAD_ACTION, BAD_INTERVAL, BAD_NUMBERS = 1, 2, 3
-
-
-@compiled
-def _settle(state, turn, w, task, outcome, now):
-    """A task's outcome becomes final: for labels, rewards and the record, not for the nodes."""
-    item = state.tasks[task]
-    item.outcome = outcome
-    item.clock = now
-    told = turn.settled[turn.counts[SETTLED_ROWS]]
-    turn.counts[SETTLED_ROWS] += 1
-    told.world = w
-    told.task = task - state.worlds[w].first_task
-    told.en = item.node
-    told.action = item.action
-    told.outcome = outcome
-    told.time_ms = now
-
-
-@compiled
-def _tell(state, turn, w, task, fate, in_time, now):
-    """An EN hears what became of a task of its own (R29)."""
-    item = state.tasks[task]
-    told = turn.seen.feedback[turn.counts[FEEDBACK_ROWS]]
-    turn.counts[FEEDBACK_ROWS] += 1
-    told.world = w
-    told.task = task - state.worlds[w].first_task
-    told.en = item.node
-    told.action = item.action
-    told.fate = fate
-    told.in_time = in_time
-    told.time_ms = now
-
-
-@compiled
-def _done(state, turn, w, task, now):
-    """The EN has the result: the outcome is final, and known to it."""
-    item = state.tasks[task]
-    in_time = now - item.generated <= item.deadline
-    _settle(state, turn, w, task, TP if in_time else FP, now)
-    _tell(state, turn, w, task, DONE, in_time, now)
-
-
-@compiled
-def _refuse(state, turn, w, task, now):
-    """R10: a false positive at this moment."""
-    state.tasks[task].marks |= REFUSED_THERE
-    _settle(state, turn, w, task, FP, now)
 
 
 @compiled
@@ -141,17 +95,19 @@ def _act(constants, state, turn, w, task, action, now):
         item.marks |= TOOK_FEASIBLE
     if action == 0:
         if not admit(constants, state, w, np.int64(item.node), task, now):
-            _refuse(state, turn, w, task, now)
-            _tell(state, turn, w, task, REFUSED, False, now)
+            refuse(state, turn, w, task, now)
+            tell(constants, state, turn, w, task, REFUSED, False, now)
     elif action <= constants.settings[0].most_sns:
         link = _link_of(constants, state, task)
         size = item.input_bytes
         arrival = transmit(constants, state, w, link, UP, size, now)
         join_flight(state, w, constants.link_sn[link], task, arrival)
         deliver_later(constants, state, w, link, UP, size, arrival, TASK_AT_SN, task)
+        if constants.settings[0].expires:
+            push(state, w, max(item.generated + item.deadline, now), DEADLINE, task)
     else:
-        _settle(state, turn, w, task, FN if item.marks & ANY_FEASIBLE else TN, now)
-        _tell(state, turn, w, task, GIVEN_UP, False, now)
+        settle(state, turn, w, task, FN if item.marks & ANY_FEASIBLE else TN, now)
+        tell(constants, state, turn, w, task, GIVEN_UP, False, now)
 
 
 @compiled
@@ -186,7 +142,7 @@ def _handle(constants, state, turn, w, what, subject, now):
         if task >= state.worlds[w].end_task:
             state.tasks[task].clock = now  # background work is done when it is done
         elif node < fixed.ens:
-            _done(state, turn, w, task, now)
+            done(constants, state, turn, w, task, now)
         elif fixed.rides:
             return task
         else:
@@ -194,20 +150,24 @@ def _handle(constants, state, turn, w, what, subject, now):
     elif what == TASK_AT_SN:
         sn = constants.link_sn[_link_of(constants, state, subject)]
         leave_flight(state, w, sn, subject)
-        if not admit(constants, state, w, fixed.ens + sn, subject, now):
-            _refuse(state, turn, w, subject, now)
+        if not state.nodes[w, fixed.ens + sn].up:
+            lose(state, turn, w, subject, now)
+        elif not admit(constants, state, w, fixed.ens + sn, subject, now):
+            refuse(state, turn, w, subject, now)
             judge(state, w, sn, subject, TURNED_AWAY, 0.0, now)
             _answer_en(constants, state, w, subject, fixed.notice_bytes, NOTICE_AT_EN, now)
     elif what == RESULT_AT_EN:
-        _done(state, turn, w, subject, now)
+        done(constants, state, turn, w, subject, now)
         if state.tasks[subject].marks & RIDDEN:
             receive_status(constants, state, w, np.int64(state.tasks[subject].next), now)
     elif what == NOTICE_AT_EN:
-        _tell(state, turn, w, subject, REFUSED, False, now)
+        tell(constants, state, turn, w, subject, REFUSED, False, now)
     elif what == STATUS_AT_EN:
         receive_status(constants, state, w, subject, now)
     elif what == ACK_AT_SN:
         receive_ack(constants, state, w, subject)
+    elif what == DEADLINE:
+        expire(constants, state, turn, w, subject, now)
     elif what == CHANNEL_REQUEST:
         request_channel(constants, state, w, subject, now)
     return NO_TASK
@@ -265,7 +225,7 @@ def _answer(constants, state, turn, w):
 
 @compiled
 def _change_is_next(state, w, time, own_time, other_time):
-    """Whether a change of speed comes before all else: at one instant it follows finishes (R5)."""
+    """Whether a node's change comes before all else: at one instant it follows finishes (R5)."""
     if time > min(own_time, other_time):
         return False
     if state.worlds[w].events == 0:
@@ -275,14 +235,26 @@ def _change_is_next(state, w, time, own_time, other_time):
 
 
 @compiled
+def _change(constants, state, turn, w, change):
+    """A node changes its speed (R37), fails or comes back (R38)."""
+    node = np.int64(change.node)
+    if change.what == SPEED:
+        change_speed(constants, state, w, node, change.factor, change.time)
+    elif change.what == FAILS:
+        go_down(constants, state, turn, w, node, change.time)
+    else:
+        come_back(constants, state, w, node, change.time)
+
+
+@compiled
 def _run(constants, state, turn, w):
     """Events in order, until the world needs a decision, more room, the network, or is over."""
     fixed = constants.settings[0]
     told = fixed.most_ens
     world = state.worlds[w]
-    # An event or an answer adds at most one event for each EN that an SN tells and one more,
-    # settles at most one task and tells of at most one; answers of other worlds may be still to
-    # come in this turn.
+    # An event or an answer adds at most one event for each EN that an SN tells and two more,
+    # settles at most one task and tells of at most one (but for an SN that fails); answers of
+    # other worlds may be still to come in this turn.
     room = state.events.shape[1] - 2 * (told + 4)
     told_room = turn.settled.size - state.worlds.size - 2
     while True:
@@ -310,9 +282,14 @@ def _run(constants, state, turn, w):
                 return
         if change_time < np.inf and _change_is_next(state, w, change_time, own_time, other_time):
             change = state.changes[w, world.next_change]
+            if change.what == FAILS:  # may settle all tasks that are there
+                many = tasks_at(constants, state, w, np.int64(change.node))
+                if turn.counts[SETTLED_ROWS] + many > told_room:
+                    world.waits_for = NEEDS_ROOM
+                    return
             world.next_change += 1
             world.now = change_time
-            change_speed(constants, state, w, np.int64(change.node), change.factor, change_time)
+            _change(constants, state, turn, w, change)
         elif world.events > 0 and state.events[w, 0].time <= min(own_time, other_time):
             now, what, subject = pop(state, w)
             world.now = now
@@ -342,7 +319,9 @@ def _run(constants, state, turn, w):
         elif other < world.end_background:
             world.next_background += 1
             world.now = other_time
-            admit(constants, state, w, np.int64(state.tasks[other].node), other, other_time)
+            node = np.int64(state.tasks[other].node)
+            if state.nodes[w, node].up:
+                admit(constants, state, w, node, other, other_time)
         else:
             world.waits_for = OVER
             return

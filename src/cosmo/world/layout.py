@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosmo.node import NO_NODE
 from cosmo.node.state import STATE_FIELDS
@@ -49,6 +50,7 @@ from cosmo.world.walks import walks
 _FIRST_EVENTS, _FIRST_MESSAGES = 48, 8  # both grow when a world needs more
 
 
+_BESIDE_TASKS = ("judged", "seen_cycles", "own_number", "heard_ms", "heard_fate")  # of `State`
 _HEADERS = 28.0  # IP and UDP, which a packet on a link holds
 _FRAME = 2.0  # PPP, which a link adds to it
 
@@ -147,16 +149,19 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
     worlds["waits_for"] = RUNNING
     worlds["random"] = [episode.message_seed for episode in episodes]
     tasks = _aligned(int(room.sum()), TASK)
-    seen = np.zeros(len(tasks))
+    seen, own_number = np.zeros(len(tasks)), np.zeros(len(tasks), np.int32)
     for world, episode in zip(worlds, episodes, strict=True):
         rows = slice(world["first_task"], world["end_background"])
         _fill_tasks(tasks[rows], episode, ens)
         seen[rows], world["unsure"] = _seen_cycles(fixed, episode)
+        if ens > 1:
+            first = world["first_task"]
+            own_number[first : world["end_task"]] = own_numbers(episode.tasks.en, ens)
 
     nodes = np.zeros((count, ens + sns), NODE)
     nodes["free_storage"], nodes["idle"] = fixed.node_storage, fixed.node_slots
     nodes["head"] = nodes["tail"] = NO_TASK
-    nodes["speed"] = 1.0
+    nodes["speed"], nodes["up"] = 1.0, True
     slots = np.zeros((count, len(fixed.slot_node)), SLOT)
     slots["task"], slots["finish"] = NO_TASK, np.inf
     services = np.zeros((count, sns), SERVICE)
@@ -180,14 +185,16 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         np.zeros((count, 0, dimensions)),
         max(_FIRST_MESSAGES, 2 * most_told),
     )
-    changes = np.zeros((count, max(len(episode.speeds) for episode in episodes)), CHANGE)
+    changes = np.zeros((count, max(len(episode.events) for episode in episodes)), CHANGE)
     for place, episode in enumerate(episodes):
-        many, speeds = len(episode.speeds), episode.speeds
+        many, happens = len(episode.events), episode.events
         worlds["end_change"][place] = many
         fixed.settings["changes"] |= many > 0
-        changes["time"][place, :many] = speeds.time_ms
-        changes["node"][place, :many] = speeds.node
-        changes["factor"][place, :many] = speeds.factor
+        fixed.settings["expires"] |= episode.expires
+        changes["time"][place, :many] = happens.time_ms
+        changes["node"][place, :many] = happens.node
+        changes["what"][place, :many] = happens.what
+        changes["factor"][place, :many] = happens.factor
     posts = most_told + 2 if fixed.settings["outside"][0] else 0
     factors = np.stack([episode.rate_factor for episode in episodes])
     return State(
@@ -195,6 +202,9 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         tasks=tasks,
         judged=np.zeros(len(tasks), JUDGED),
         seen_cycles=seen,
+        own_number=own_number,
+        heard_ms=np.full(len(tasks), np.nan),
+        heard_fate=np.zeros(len(tasks), np.int8),
         events=events,
         changes=changes,
         nodes=nodes,
@@ -223,21 +233,21 @@ def restarted(fixed: Constants, state: State, world: int, episode: Episode, upda
     """
     fresh = initial_state(fixed, [episode], updates)
     old, new = state.worlds[world], fresh.worlds[0].copy()
-    count, tasks, judged = int(new["end_background"]), state.tasks, state.judged
-    seen = state.seen_cycles
+    count, tasks = int(new["end_background"]), state.tasks
+    beside = {name: getattr(state, name) for name in _BESIDE_TASKS}
     place, end = int(old["first_task"]), int(old["end_room"])
     if count > end - place:
         place, end = len(tasks), len(tasks) + len(fresh.tasks)
         more = _aligned(end, TASK)
         more[:place] = tasks
         tasks = more
-        judged = np.concatenate([judged, np.zeros(len(fresh.tasks), JUDGED)])
-        seen = np.concatenate([seen, np.zeros(len(fresh.tasks))])
+        beside = {k: np.concatenate([v, getattr(fresh, k)]) for k, v in beside.items()}
     for name in ("first_task", "next_task", "end_task", "next_background", "end_background"):
         new[name] += place
     new["end_room"] = end
     tasks[place : place + count] = fresh.tasks[:count]
-    seen[place : place + count] = fresh.seen_cycles[:count]
+    for name, column in beside.items():
+        column[place : place + count] = getattr(fresh, name)[:count]
     state.worlds[world] = new
     for name in (
         *("nodes", "slots", "channel_free", "ues", "links"),
@@ -257,7 +267,16 @@ def restarted(fixed: Constants, state: State, world: int, episode: Episode, upda
         changes = np.zeros((len(changes), many), CHANGE)
         changes[:, : state.changes.shape[1]] = state.changes
     changes[world, :many] = fresh.changes[0]
-    return state._replace(tasks=tasks, judged=judged, seen_cycles=seen, changes=changes)
+    return state._replace(tasks=tasks, changes=changes, **beside)
+
+
+def own_numbers(en: NDArray[np.int64], ens: int) -> NDArray[np.int64]:
+    """[task] its number among the tasks of its EN (R41), in order of the table."""
+    found = np.empty(len(en), np.int64)
+    for each in range(ens):
+        mine = en == each
+        found[mine] = np.arange(np.count_nonzero(mine))
+    return found
 
 
 def _aligned(count: int, kind: np.dtype[np.void]) -> Records:
@@ -341,6 +360,8 @@ def blank_turn(fixed: Constants, count: int) -> Turn:
             delay_ms=np.zeros((count, 1 + sns)),
             feasible=np.zeros((count, 1 + sns), np.bool_),
             sn_state=np.zeros((count, sns, STATE_FIELDS)),
+            sn_up=np.zeros((count, sns), np.bool_),
+            task=np.zeros(count, np.int64),
         ),
         settled=np.zeros(told, SETTLED_ROW),
     )

@@ -102,6 +102,20 @@ def admit(constants, state, w, node, task, now):
 
 
 @compiled
+def clear(constants, state, w, node):
+    """A node has no task any more: all slots, storage and queue are free (R38)."""
+    here = state.nodes[w, node]
+    for slot in range(constants.first_slot[node], constants.first_slot[node + 1]):
+        state.slots[w, slot].task = NO_TASK
+        state.slots[w, slot].finish = np.inf
+    here.idle = constants.node_slots[node]
+    here.free_storage = constants.node_storage[node]
+    here.waiting = 0
+    here.waiting_cycles = 0.0
+    here.latency = 0.0
+
+
+@compiled
 def complete(constants, state, w, slot, now):
     """A slot's task finishes: room is given back and the queue moves on. Returns the task."""
     node = constants.slot_node[slot]

@@ -28,6 +28,8 @@ class Outcome:
     refused: NDArray[np.bool_]  # the node had no room when the task reached it
     updates: int  # statuses sent, each EN's counted, on their own or on results (R31)
     update_decisions: int
+    heard: NDArray[np.int8] | None = None  # what the EN heard (`cosmo.node.feedback`); 0: nothing
+    heard_ms: NDArray[np.float64] | None = None  # and when; NaN: nothing; None: not recorded
     rides: int = 0  # how many of them rode on results
     status_bytes: float = 0.0  # that all of them took
     status: "StatusRecord | None" = None  # None if updates carry nothing, or nobody could look

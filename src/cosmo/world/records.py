@@ -90,8 +90,9 @@ TASK = np.dtype(
 assert TASK.itemsize == 64
 
 # TASK.marks: the node had no room; at the decision some route was feasible (R15), and the one that
-# was taken; a status rides on its result (R31).
-REFUSED_THERE, ANY_FEASIBLE, TOOK_FEASIBLE, RIDDEN = 1, 2, 4, 8
+# was taken; a status rides on its result (R31); its EN has heard what became of it (R29); it was
+# lost in an outage (R38).
+REFUSED_THERE, ANY_FEASIBLE, TOOK_FEASIBLE, RIDDEN, HEARD, LOST_THERE = 1, 2, 4, 8, 16, 32
 MOST_ACTIONS = 32767
 
 EVENT = np.dtype(
@@ -105,16 +106,19 @@ NODE = np.dtype(
         ("waiting_cycles", "f8"),
         ("latency", "f8"),  # smoothed time from arrival to finish
         ("speed", "f8"),  # factor of its nominal rate (R37)
+        ("up_since", "f8"),  # when it last came back (R38); 0: it has been up from the start
         ("idle", "i4"),
         ("waiting", "i4"),
         ("head", "i4"),  # waiting tasks, a list through TASK.next
         ("tail", "i4"),
+        ("up", "?"),
     ],
     align=True,
 )
 
-# A node's speed changes (R37); in order of time.
-CHANGE = np.dtype([("time", "f8"), ("factor", "f8"), ("node", "i4")], align=True)
+# A node's speed changes (R37), or it goes down or comes back (R38); in order of time. What happens
+# is a code of `cosmo.workload.table`.
+CHANGE = np.dtype([("time", "f8"), ("factor", "f8"), ("node", "i4"), ("what", "i4")], align=True)
 
 SLOT = np.dtype([("finish", "f8"), ("task", "i4")], align=True)
 
@@ -210,7 +214,8 @@ SETTINGS = np.dtype(
         ("dimensions", "i4"),  # numbers in a status
         ("ues", "i4"),
         ("rides", "?"),  # SNs are asked whether a status rides on a result
-        ("changes", "?"),  # nodes change their speed
+        ("changes", "?"),  # nodes change their speed, or fail
+        ("expires", "?"),  # offloaded tasks without an answer are heard of at their deadline (R38)
         ("outside", "?"),  # the network is not ours: messages are handed over and delivered
     ],
     align=True,
@@ -221,7 +226,7 @@ DISPATCH_ROW = np.dtype(
         ("world", "i8"),
         ("en", "i8"),
         ("ue", "i8"),
-        ("task", "i8"),
+        ("task", "i8"),  # counts the EN's own (R41)
         ("time_ms", "f8"),
         ("generated_ms", "f8"),
         ("input_bytes", "f8"),
@@ -245,6 +250,7 @@ UPDATE_ROW = np.dtype(
         ("time_ms", "f8"),
         ("sn_state", "f8", (STATE_FIELDS,)),
         ("sn_speed", "f8"),
+        ("up_since_ms", "f8"),
         ("recent_delay_ms", "f8"),
         ("recent_success", "f8"),
         ("recent_failure", "f8"),
@@ -260,6 +266,7 @@ RESULT_ROW = np.dtype(
         ("time_ms", "f8"),
         ("sn_state", "f8", (STATE_FIELDS,)),
         ("sn_speed", "f8"),
+        ("up_since_ms", "f8"),
         ("acknowledged_ms", "f8"),
     ],
     align=True,
@@ -280,7 +287,7 @@ SETTLED_ROW = np.dtype(
 FEEDBACK_ROW = np.dtype(
     [
         ("world", "i8"),
-        ("task", "i8"),
+        ("task", "i8"),  # counts the EN's own (R41)
         ("en", "i8"),
         ("action", "i8"),
         ("fate", "i8"),  # codes of `cosmo.node.feedback`
@@ -329,6 +336,9 @@ class State(NamedTuple):
     tasks: Records
     judged: Records  # parallel to `tasks`
     seen_cycles: Floats  # [task] that nodes see; read where `unsure` alone
+    own_number: NDArray[np.int32]  # [task] among those of its EN; read where there are several ENs
+    heard_ms: Floats  # [task] when its EN heard what became of it, and …
+    heard_fate: NDArray[np.int8]  # … what (codes of `cosmo.node.feedback`); 0: nothing yet
     events: Records
     changes: Records  # [world, place]
     nodes: Records

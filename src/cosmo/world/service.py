@@ -27,6 +27,18 @@ def judge(state, w, sn, task, fate, delay, now):
 
 
 @compiled
+def forget_recent(state, w, sn):
+    """An SN that fails knows of no task (R38)."""
+    service = state.services[w, sn]
+    service.recent_head = NO_TASK
+    service.recent_tail = NO_TASK
+    service.recent_count = 0
+    service.recent_success = 0
+    service.recent_refused = 0
+    service.recent_delay = 0.0
+
+
+@compiled
 def write_recent(constants, state, w, sn, now, out):
     """Mean delay, success and failure rate of the tasks within the history; zeros if none."""
     service = state.services[w, sn]

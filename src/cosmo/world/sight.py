@@ -5,6 +5,7 @@ import numpy as np
 from cosmo.node import NO_NODE
 from cosmo.world.access import observe_throughput, residual_time
 from cosmo.world.compiled import compiled
+from cosmo.world.fates import own_number
 from cosmo.world.foresight import foresee, seen_wait
 from cosmo.world.links import DOWN, UP, write_rate_statistics
 from cosmo.world.nodes import has_room, rate_of, seen_cycles, write_state
@@ -22,6 +23,8 @@ def _account(constants, state, turn, w, now, row):
     for link in range(first, end):
         cache, node = state.caches[w, link], fixed.ens + constants.link_sn[link]
         age += now - since(cache.source)
+        if not state.nodes[w, node].up:
+            continue  # has no state that a status could be right about
         worst = 0.0
         for k in range(constants.state_scale.shape[1]):
             gap = abs(turn.truth.sn_state[row, link - first, k] - cache.snapshot[k])
@@ -53,7 +56,8 @@ def show_task(constants, state, turn, w, task, now, row):
     seen.world = w
     seen.en = en
     seen.ue = item.ue
-    seen.task = task - state.worlds[w].first_task
+    seen.task = own_number(constants, state, w, task)
+    turn.truth.task[row] = task - state.worlds[w].first_task
     seen.time_ms = now
     seen.generated_ms = item.generated
     seen.input_bytes = item.input_bytes
@@ -80,12 +84,14 @@ def show_task(constants, state, turn, w, task, now, row):
         )
         turn.seen.up_backlog_ms[row, column] = max(0.0, state.links[w, link].up_free - now)
         write_state(constants, state, w, fixed.ens + sn, now, turn.truth.sn_state[row, column])
+        turn.truth.sn_up[row, column] = state.nodes[w, fixed.ens + sn].up
     for column in range(end - first, fixed.most_sns):
         _blank(
             turn.seen.sn, turn.seen.status_ms, turn.seen.status, turn.seen.up_link_mbps, row, column
         )
         turn.seen.up_backlog_ms[row, column] = np.inf
         turn.truth.sn_state[row, column] = 0.0
+        turn.truth.sn_up[row, column] = False
     if foresee(constants, state, w, task, now, turn.truth.delay_ms[row], turn.truth.feasible[row]):
         item.marks |= ANY_FEASIBLE
     # For the answer: by then another world may have written its next decision into the row.
@@ -111,6 +117,7 @@ def show_status(constants, state, turn, w, sn, now, row):
     seen.time_ms = now
     write_state(constants, state, w, fixed.ens + sn, now, seen.sn_state)
     seen.sn_speed = state.nodes[w, fixed.ens + sn].speed
+    seen.up_since_ms = state.nodes[w, fixed.ens + sn].up_since
     write_recent(constants, state, w, sn, now, seen)
     first, end = constants.first_told[sn], constants.first_told[sn + 1]
     for place in range(first, end):
@@ -147,6 +154,7 @@ def show_result(constants, state, turn, w, task, now, row):
     node = constants.settings[0].ens + sn
     write_state(constants, state, w, node, now, seen.sn_state)
     seen.sn_speed = state.nodes[w, node].speed
+    seen.up_since_ms = state.nodes[w, node].up_since
     seen.acknowledged_ms = state.caches[w, link].acknowledged
     for k in range(constants.settings[0].dimensions):
         turn.seen.result_acknowledged[row, k] = state.acknowledged[w, link, k]

@@ -135,11 +135,23 @@ def receive_status(constants, state, w, taken, now):
 
 
 @compiled
+def forget_acknowledged(constants, state, w, sn):
+    """An SN that fails does not know what any EN holds (R38)."""
+    for place in range(constants.first_told[sn], constants.first_told[sn + 1]):
+        link = constants.told_link[place]
+        state.caches[w, link].acknowledged = np.nan
+        for k in range(constants.settings[0].dimensions):
+            state.acknowledged[w, link, k] = 0.0
+
+
+@compiled
 def receive_ack(constants, state, w, taken):
-    """The SN's view of the cache is the newest status that was acknowledged."""
+    """The SN's view of the cache is the newest status that was acknowledged since it is up."""
     message = state.messages[w, taken]
     cache = state.caches[w, message.link]
-    if not message.source <= cache.acknowledged:  # NaN: nothing yet
+    here = state.nodes[w, constants.settings[0].ens + constants.link_sn[message.link]]
+    known = here.up and message.source >= here.up_since
+    if known and not message.source <= cache.acknowledged:  # NaN: nothing yet
         cache.acknowledged = message.source
         for k in range(constants.settings[0].dimensions):
             state.acknowledged[w, message.link, k] = state.carried[w, taken, k]

@@ -20,10 +20,12 @@ class Truth(NamedTuple):
     delay_ms: Floats  # [row, route] end-to-end delay on route 0 (local), k (the k-th SN reached)
     feasible: Bools  # [row, route] the node has room and the delay is within the deadline
     sn_state: Floats  # [row, k, field] the SNs' states at this very moment
+    sn_up: Bools  # [row, k] whether the SN is up (R38)
+    task: Ints  # [row] the task's number in its episode, where ENs count their own (R41)
 
     def rows(self, chosen: Any) -> "Truth":
         """Some of the rows."""
-        return Truth(self.delay_ms[chosen], self.feasible[chosen], self.sn_state[chosen])
+        return Truth(*(column[chosen] for column in self))
 
 
 @dataclass(slots=True)

@@ -115,7 +115,8 @@ class Worlds(Batch):
     def outcome(self, world: int) -> Outcome:
         """What has become of one world's tasks so far; complete once all is over."""
         here = self._state.worlds[world]
-        rows = self._state.tasks[here["first_task"] : here["end_task"]]
+        own = slice(here["first_task"], here["end_task"])
+        rows = self._state.tasks[own]
         return Outcome(
             episode=self.episodes[world],
             action=rows["action"],
@@ -125,6 +126,8 @@ class Worlds(Batch):
             any_feasible=(rows["marks"] & ANY_FEASIBLE) != 0,
             took_feasible=(rows["marks"] & TOOK_FEASIBLE) != 0,
             refused=(rows["marks"] & REFUSED_THERE) != 0,
+            heard=self._state.heard_fate[own],
+            heard_ms=self._state.heard_ms[own],
             updates=int(here["updates"]),
             rides=int(here["rides"]),
             status_bytes=float(here["status_bytes"]),
