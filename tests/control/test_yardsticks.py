@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosmo import Dispatcher, InputError, Method, load, simulate
-from cosmo.control.full_information import FullInformation, Yardstick
+from cosmo.control.yardsticks import FullInformation, Yardstick
 
 SHORT = load("paper", ["episode.window_ms=300", "episode.warmup_ms=0"])
 

@@ -16,7 +16,7 @@ from cosmo import (
     simulate,
 )
 from cosmo.control import BASELINES
-from cosmo.control.full_information import Yardstick
+from cosmo.control.yardsticks import Yardstick
 from cosmo.workload import episode
 from cosmo.world import Truth
 from cosmo.world.records import Seen

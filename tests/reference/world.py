@@ -232,6 +232,7 @@ class World:
         self.acknowledged = [[empty[sn]] * len(p.ens) for sn in range(len(p.sns))]
         self.cache_log: list[CacheChange] = []
         self.heard: list[Heard] = []
+        self.heard_of: set[int] = set()
         # Of every SN (time, delay or None if refused, success), as it judges itself (R29).
         self.ended: list[list[tuple[float, float | None, bool]]] = [[] for _ in p.sns]
         self.results = [Result() for _ in tasks]
@@ -406,8 +407,9 @@ class World:
 
     def hear(self, index: int, fate: str) -> None:
         """An EN learns what became of a task of its own (R29), once."""
-        if any(entry.index == index for entry in self.heard):
+        if index in self.heard_of:
             return
+        self.heard_of.add(index)
         in_time = fate == "done" and self.results[index].outcome == "TP"
         self.heard.append(Heard(self.now, index, fate, in_time))
 

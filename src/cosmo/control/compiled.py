@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo import node as node_room
-from cosmo.control.full_information import FullInformation, best_route
 from cosmo.control.update_intervals import IntervalCheck
+from cosmo.control.yardsticks import FullInformation, best_route
 from cosmo.errors import InputError
 from cosmo.measure.regret import with_regret
 from cosmo.node import NO_NODE, Dispatcher, Updater
@@ -26,6 +26,7 @@ from cosmo.policy.rules.run import (
     RuleDispatcher,
     RuleUpdater,
     SnRule,
+    has_returned,
     raw,
 )
 from cosmo.scenario import Scenario
@@ -78,6 +79,10 @@ def _cannot_tell(seen: Any, state: Any, row: Any) -> Any:
     return 0
 
 
+def _forgets_nothing(node: Any, state: Any) -> Any:
+    return 0
+
+
 def _never_rides(result: Any, state: Any) -> Any:
     return False
 
@@ -88,6 +93,8 @@ hear = _hears_nothing
 send = send_never
 encode = raw
 ride = _never_rides
+forget = _forgets_nothing
+returned = has_returned
 
 
 def _dispatch(seen, fresh, answers, truth, en, sn, tally, row):
@@ -100,6 +107,11 @@ def _dispatch(seen, fresh, answers, truth, en, sn, tally, row):
         for column in range(seen.sn.shape[1]):
             if seen.sn[row, column] == NO_NODE:
                 break
+            if not truth.sn_up[row, column]:  # has no status of now: the last one stays
+                for k in range(seen.status.shape[2]):
+                    fresh.status[row, column, k] = seen.status[row, column, k]
+                fresh.status_ms[row, column] = seen.status_ms[row, column]
+                continue
             own = truth.sn_state[row, column]
             encode(seen.sn[row, column], own, sn, fresh.status[row, column])
             fresh.status_ms[row, column] = task.time_ms
@@ -113,6 +125,8 @@ def _dispatch(seen, fresh, answers, truth, en, sn, tally, row):
 
 def _update(seen, answers, sn, row):
     """Answer an SN that decides on an update."""
+    if returned(seen.update[row]):
+        forget(seen.update[row], sn)
     send(seen, answers, sn, row)
     node = seen.update[row]
     encode(node.sn, node.sn_state, sn, answers.numbers[row])
@@ -200,6 +214,8 @@ def _player(en: EnRule, sn: SnRule) -> Any:
         "encode": sn.encode,
         "ride": sn.ride or ride,
         "send": sn.send,
+        "forget": sn.forget or forget,
+        "returned": has_returned,
     }
     parts = {name: compiled_rule(function) for name, function in functions.items()}
     for each in (_dispatch, _update, _ride):
@@ -233,7 +249,7 @@ def play_compiled(
     worlds = Worlds(scenario, episodes, carries, rides=updater is not None and updater.rides)
     rule, en = _YARDSTICK, worlds.turn.truth
     if isinstance(dispatcher, RuleDispatcher):
-        tasks = max(len(each.tasks) for each in episodes)
+        tasks = max(int(np.bincount(each.tasks.en, minlength=1).max()) for each in episodes)
         rule, en = dispatcher.rule, dispatcher.with_draws(tasks)
     counts = np.zeros((2, len(episodes)), np.int64)
     measured = regret and updater is not None and rule.choose is not None

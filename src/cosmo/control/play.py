@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from cosmo.control.arguments import MethodLike, as_method
 from cosmo.control.compiled import can_compile, play_compiled
 from cosmo.control.compiled_rows import with_compiled_rows
-from cosmo.control.full_information import FullInformation, Yardstick
 from cosmo.control.update_intervals import IntervalCheck
+from cosmo.control.yardsticks import FullInformation, Yardstick
 from cosmo.engine import Progress, engine_of
 from cosmo.engine import worlds as start
 from cosmo.errors import InputError
@@ -149,9 +149,9 @@ def dispatched(
         if not isinstance(dispatcher, Yardstick):
             raise InputError(
                 f"method {type(method).__name__}: is privileged, so its dispatcher must be a"
-                " cosmo.control.full_information.Yardstick"
+                " cosmo.control.yardsticks.Yardstick"
             )
-        knowing, truth = dispatcher, worlds.truth().rows(rows)
+        knowing, truth = dispatcher, worlds.truth(dispatcher.behind_all).rows(rows)
         told: ArrayLike = ask(method, lambda seen: knowing.decide_knowing(seen, truth), tasks)
         return checked_actions(method, told, tasks)
     answer = ask(method, dispatcher.decide, tasks)

@@ -1,11 +1,15 @@
-"""All methods that a laboratory can play: the deployable ones, and the yardstick."""
+"""All methods that a laboratory can play: the deployable ones, and the yardsticks."""
 
-from cosmo.control.full_information import FullInformation
+from cosmo.control.yardsticks import FullInformation, SharedKnowledge
 from cosmo.node import Method
 from cosmo.policy import registry
 from cosmo.policy.trained import Trained
 
-METHODS: dict[str, type[Method]] = {**registry.METHODS, "full-information": FullInformation}
+METHODS: dict[str, type[Method]] = {
+    **registry.METHODS,
+    "full-information": FullInformation,
+    "shared-knowledge": SharedKnowledge,
+}
 
 # All that can be played without training first.
 BASELINES = tuple(name for name, kind in METHODS.items() if not issubclass(kind, Trained))

@@ -60,7 +60,7 @@ class Regret(Watcher):
     def _refreshed(self, tasks: DispatchObservation, truth: Truth) -> DispatchObservation:
         """The same with statuses of this very moment, as the SNs' own updater makes them."""
         assert self._updater is not None
-        reached = tasks.reached
+        reached = tasks.reached & truth.sn_up  # of an SN that is down the last status stays
         row, _ = np.nonzero(reached)
         states = SnStates(
             world=tasks.world[row],
@@ -70,9 +70,9 @@ class Regret(Watcher):
         )
         answer = ask(self._method, self._updater.encode, states)
         numbers = checked_numbers(self._method, answer, len(states), self._method.carries)
-        status = np.zeros((*reached.shape, self._method.carries))
+        status = np.where(reached[:, :, None], 0.0, tasks.status)
         status[reached] = numbers
-        now = np.where(reached, tasks.time_ms[:, None], np.nan)
+        now = np.where(reached, tasks.time_ms[:, None], tasks.status_ms)
         return replace(tasks, status=status, status_ms=now)
 
     def dispatched(self, tasks: DispatchObservation, actions: NDArray[np.int64]) -> None:

@@ -23,8 +23,8 @@ from cosmo.world.records import (
     Turn,
 )
 
-# Kinds of message. A batch sends the first three, a worker the others.
-BEGIN, STEP, OUTCOME = b"B", b"S", b"O"
+# Kinds of message. A batch sends the first four, a worker the others.
+BEGIN, STEP, OUTCOME, BEHIND_ALL = b"B", b"S", b"O", b"F"
 READY, TURN, RESULT, ERROR = b"R", b"T", b"A", b"E"
 
 _FRAME = struct.Struct("<cI")

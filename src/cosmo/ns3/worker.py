@@ -36,14 +36,18 @@ def main() -> None:
                 wire.answer_into(worlds.turn, payload)
                 turn = worlds.advance_buffers()
                 wire.send(link, wire.TURN, wire.turn_bytes(turn, worlds.generated))
+            elif kind == wire.BEHIND_ALL:
+                truth = worlds.truth(behind_all=True)
+                told = pickle.dumps((truth.delay_ms[0], truth.feasible[0]))
+                wire.send(link, wire.RESULT, told)
             else:
                 outcome = worlds.outcome(0)
-                told = {
+                parts = {
                     field.name: getattr(outcome, field.name)
                     for field in fields(outcome)
                     if field.name != "episode"
                 }
-                wire.send(link, wire.RESULT, pickle.dumps(told))
+                wire.send(link, wire.RESULT, pickle.dumps(parts))
         except (InputError, RuntimeError, ValueError, AssertionError) as error:
             wire.send(link, wire.ERROR, str(error).encode())
     # ns-3 takes itself apart at an ordinary exit, in an order that nobody can rely on.

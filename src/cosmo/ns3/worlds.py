@@ -91,6 +91,15 @@ class Ns3Worlds(Batch):
         feedback = _with(turn.seen.feedback, counts, FEEDBACK_ROWS, told.feedback)
         self._turn = turn._replace(seen=turn.seen._replace(feedback=feedback), settled=settled)
 
+    def _behind_all(self, delay_ms: NDArray[np.float64], feasible: NDArray[np.bool_]) -> None:
+        asked = np.flatnonzero(self._waits_for == EN_TURN).tolist()
+        for world in asked:
+            self._workers[world].ask(wire.BEHIND_ALL)
+        for world in asked:
+            told = self._workers[world].hear(wire.RESULT)
+            row = self._row[world]
+            delay_ms[row], feasible[row] = pickle.loads(told)  # of a process of our own
+
     def _restart(self, world: int) -> None:
         worker = self._workers[world]
         worker.begin(self.scenario, self.episodes[world], self._dimensions, self._rides)

@@ -1,4 +1,8 @@
-"""Random draws that belong to tasks: the same however often, and in which order, one asks."""
+"""Random draws that belong to tasks: the same however often, and in which order, one asks.
+
+Every EN has a stream of its own, a stretch of its world's that no other gets to: ENs count their
+own tasks alone (R41).
+"""
 
 from typing import Any
 
@@ -8,44 +12,49 @@ from numpy.typing import NDArray
 from cosmo.node import Site
 from cosmo.seeds import Purpose
 
-MOST_KEPT = 65_536  # tasks whose draws a node keeps at most
-_BLOCK = 1024  # tasks, a power of two: beyond, the draws of so many are made at a time
+BLOCK = 256  # tasks, a power of two: the draws of so many are made at a time
+_STRETCH = 2**64  # draws of an EN
+
+
+def no_draws(site: Site, each: int) -> NDArray[np.float64]:
+    """[world, EN, task, k] room for `each` draws of every task, as rules begin: none are made."""
+    return np.empty((site.worlds, len(site.en), 0, each))
 
 
 class DrawPerTask:
-    """Uniform draws from [0, 1), `each` of them for each task of a world.
+    """Uniform draws from [0, 1), `each` of them for each task of an EN.
 
     The number of tasks for which there are draws is always a power of two, so that the low bits of
     a task's number are its place among the first tasks, and in its block as well.
     """
 
     def __init__(self, site: Site, each: int = 1) -> None:
-        self._random, self._each = site.random(Purpose.DISPATCHER), each
-        self._start: list[Any] = [random.bit_generator.state for random in self._random]
-        self._drawn = np.empty((len(self._random), 0, each))
-        self._block: dict[int, tuple[int, NDArray[np.float64]]] = {}  # by world: which, the draws
+        self._start: list[Any] = [
+            random.bit_generator.state for random in site.random(Purpose.DISPATCHER)
+        ]
+        self._shape, self._each = (site.worlds, len(site.en)), each
+        self._drawn = no_draws(site, each)
 
-    def block(self, world: int, task: int) -> NDArray[np.float64]:
-        """[world, task of the block, each] the draws of the block that a task is in.
+    def block(self, world: int, en: int, number: int) -> NDArray[np.float64]:
+        """[world, EN, task of the block, k] the draws of a block of tasks of an EN.
 
-        It takes the same time and memory for every task: the stream is moved to the block's start.
-        Only those of `world` are meant.
+        It takes the same time and memory for every block: the stream is moved to its start.
+        Only those of `world` and `en` are meant.
         """
-        number = task // _BLOCK
-        which, drawn = self._block.get(world, (-1, self._drawn))
-        if which != number:
-            bits = np.random.PCG64()
-            bits.state = self._start[world]
-            bits.advance(number * _BLOCK * self._each)
-            made = np.random.Generator(bits).random((_BLOCK, self._each))
-            drawn = np.broadcast_to(made, (len(self._random), *made.shape))
-            self._block[world] = number, drawn
-        return drawn
+        made = self._stream(world, en, number * BLOCK).random((BLOCK, self._each))
+        return np.broadcast_to(made, (*self._shape, *made.shape))
 
     def at_least(self, count: int) -> NDArray[np.float64]:
-        """[world, task, each] the draws of the first `count` tasks, or of more."""
-        while count > self._drawn.shape[1]:
-            more = max(1024, self._drawn.shape[1])
-            drawn = [random.random((more, self._each)) for random in self._random]
-            self._drawn = np.concatenate([self._drawn, np.stack(drawn)], axis=1)
+        """[world, EN, task, k] the draws of the first `count` tasks of each EN, or of more."""
+        if count > self._drawn.shape[2]:
+            many = max(BLOCK, 1 << (count - 1).bit_length())
+            self._drawn = np.empty((*self._shape, many, self._each))
+            for world, en in np.ndindex(*self._shape):
+                self._drawn[world, en] = self._stream(world, en, 0).random((many, self._each))
         return self._drawn
+
+    def _stream(self, world: int, en: int, task: int) -> np.random.Generator:
+        bits = np.random.PCG64(0)
+        bits.state = self._start[world]
+        bits.advance(en * _STRETCH + task * self._each)
+        return np.random.Generator(bits)

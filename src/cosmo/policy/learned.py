@@ -225,6 +225,7 @@ class LearnedUpdater(Updater):
         """(inputs, Q); the memory moves on."""
         seen = self.observe_inputs(nodes)
         place = nodes.world, nodes.sn
+        self.hidden[place] *= ~nodes.returned[:, None]  # an SN that has failed starts anew (R38)
         values, self.hidden[place] = self.agents.sn_values(nodes.world, seen, self.hidden[place])
         return seen, values
 

@@ -27,8 +27,9 @@ def preset_names() -> list[str]:
 def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario:
     """A preset by name or a TOML file by path, with single fields set as `workload.rate=220`.
 
-    A trace or a file of events that the file names is looked for beside it. Arrivals are then its own: to set them is
-    refused, as it would change nothing. The rate is what nodes are told (R36).
+    A trace or a file of events that the file names is looked for beside it. Arrivals are then those
+    of the trace: to set them is refused, as it would change nothing. The rate is what nodes are
+    told (R36).
     """
     settings = list(settings)
     found = _SCENARIOS.load(source, settings)

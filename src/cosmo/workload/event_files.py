@@ -1,4 +1,4 @@
-"""Files of all that happens at nodes (R37 to R39): speeds, outages and tenants' tasks, one row each.
+"""Files of what happens at nodes (R37 to R39): speeds, outages and tenants' tasks, one a row.
 
 Columns are time_ms, event, node, factor, input_bytes, cycles, true_cycles. `event` is `speed`
 (factor), `down`, `up`, or `task` (a tenant's: input_bytes, cycles, and true_cycles if they are

@@ -150,9 +150,18 @@ class Batch(ABC):
         if ride_numbers is not None:
             self._turn.answers.ride_numbers[:results] = ride_numbers
 
-    def truth(self) -> Truth:
-        """The true state behind the pending EN decisions, in their rows; not for policies (R15)."""
-        return self._turn.truth.rows(slice(self._turn.counts[EN_ROWS]))
+    def truth(self, behind_all: bool = False) -> Truth:
+        """The true state behind the pending EN decisions, in their rows; not for policies (R15).
+
+        With `behind_all`, delays and feasibility are those behind all tasks that are on their way
+        to an SN, whoever sent them (R40).
+        """
+        found = self._turn.truth.rows(slice(self._turn.counts[EN_ROWS]))
+        if not behind_all:
+            return found
+        delay, feasible = np.empty_like(found.delay_ms), np.empty_like(found.feasible)
+        self._behind_all(delay, feasible)
+        return found._replace(delay_ms=delay, feasible=feasible)
 
     def settled(self) -> Settled:
         """Tasks whose outcome became final since the last turn; not for policies (R15)."""
@@ -189,6 +198,10 @@ class Batch(ABC):
     def all_over(self) -> bool:
         """Whether nobody has anything left to decide."""
         return bool(self._turn.counts[UNFINISHED] == 0)
+
+    @abstractmethod
+    def _behind_all(self, delay_ms: NDArray[np.float64], feasible: NDArray[np.bool_]) -> None:
+        """Fill in delays and feasibility as `truth` says."""
 
     @abstractmethod
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a task: its outcome, once, for the record, and what its EN hears of it, once (R29).
+"""What becomes of a task: its outcome for the record, and what its EN hears of it (R29), each once.
 
 The two are apart: the outcome of a refused task is final before its notice arrives (R27), and an EN
 that waits in vain stops waiting at the deadline (R38).

@@ -68,9 +68,12 @@ def local_route(constants, state, w, task, now):
 
 
 @compiled
-def offload_route(constants, state, w, task, link, now):
+def offload_route(constants, state, w, task, link, now, behind_all):
     """If the task were offloaded: its delay from generation, and whether the SN has room for it
     and for the tasks that are on their way ahead of it.
+
+    With `behind_all` it would let all pass that are on their way, also those that it would overtake
+    and might make late (R40).
 
     Stops early with a lower bound of the delay when even an idle SN would be too late, so that a
     long backlog on the link costs nothing. An SN that is down is no route (R38).
@@ -97,7 +100,7 @@ def offload_route(constants, state, w, task, link, now):
     _slots_after_queue(constants, state, w, node, now, free)
     reserved, places = 0.0, 0
     task = state.services[w, sn].flight_head
-    while task != NO_TASK and state.tasks[task].clock <= arrival:
+    while task != NO_TASK and (behind_all or state.tasks[task].clock <= arrival):
         ahead = state.tasks[task]
         k = _earliest(free)
         free[k] = max(ahead.clock, free[k]) + ahead.cycles / speed
@@ -110,7 +113,7 @@ def offload_route(constants, state, w, task, link, now):
 
 
 @compiled
-def foresee(constants, state, w, task, now, estimate, feasible):
+def foresee(constants, state, w, task, now, behind_all, estimate, feasible):
     """Fill the estimates and the feasibility of all routes; returns whether there is a feasible
     one. Routes to SNs that the EN does not reach never end.
     """
@@ -121,7 +124,8 @@ def foresee(constants, state, w, task, now, estimate, feasible):
         if route == 0:
             delay, fits = local_route(constants, state, w, task, now)
         else:
-            delay, fits = offload_route(constants, state, w, task, first + route - 1, now)
+            link = first + route - 1
+            delay, fits = offload_route(constants, state, w, task, link, now, behind_all)
         estimate[route] = delay
         feasible[route] = fits and delay <= deadline
         some = some or feasible[route]

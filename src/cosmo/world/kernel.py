@@ -26,6 +26,7 @@ from cosmo.world.events import (
     push,
 )
 from cosmo.world.fates import done, expire, lose, refuse, settle, tell
+from cosmo.world.foresight import foresee
 from cosmo.world.links import (
     DOWN,
     UP,
@@ -382,7 +383,19 @@ def _entry_points(fingerprint):
         world.network = clock
         receive(constants, state, w, told)
 
-    return advance, hear
+    @entry_point
+    def foresee_behind_all(constants, state, delay, feasible):
+        """R40: delays and feasibility of every route of the pending EN decisions, in their rows,
+        behind all that is on its way.
+        """
+        _ = fingerprint
+        for w in range(state.worlds.size):
+            world = state.worlds[w]
+            if world.waits_for == EN_TURN:
+                row, task = world.row, np.int64(world.subject)
+                foresee(constants, state, w, task, world.now, True, delay[row], feasible[row])
+
+    return advance, hear, foresee_behind_all
 
 
-advance, hear = _entry_points(fingerprint())
+advance, hear, foresee_behind_all = _entry_points(fingerprint())

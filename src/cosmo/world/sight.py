@@ -92,7 +92,8 @@ def show_task(constants, state, turn, w, task, now, row):
         turn.seen.up_backlog_ms[row, column] = np.inf
         turn.truth.sn_state[row, column] = 0.0
         turn.truth.sn_up[row, column] = False
-    if foresee(constants, state, w, task, now, turn.truth.delay_ms[row], turn.truth.feasible[row]):
+    delay, feasible = turn.truth.delay_ms[row], turn.truth.feasible[row]
+    if foresee(constants, state, w, task, now, False, delay, feasible):
         item.marks |= ANY_FEASIBLE
     # For the answer: by then another world may have written its next decision into the row.
     for route in range(1 + fixed.most_sns):

@@ -105,6 +105,9 @@ class Worlds(Batch):
             self._make_room()
         kernel.hear(self._constants, self._state, world, told, clock)
 
+    def _behind_all(self, delay_ms: NDArray[np.float64], feasible: NDArray[np.bool_]) -> None:
+        kernel.foresee_behind_all(self._constants, self._state, delay_ms, feasible)
+
     def _restart(self, world: int) -> None:
         if self._networks:
             raise ValueError("a world with a network outside cannot start again")

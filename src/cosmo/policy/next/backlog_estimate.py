@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import REFUSED, STORAGE, DispatchObservation, Feedback, Site
+from cosmo.node import DONE, EXPIRED, REFUSED, STORAGE, DispatchObservation, Feedback, Site
 from cosmo.node.units import BYTES_PER_MS
 from cosmo.policy.next.arrival_rates import ArrivalRates
 from cosmo.policy.next.settings import NextSettings
@@ -109,7 +109,9 @@ class BacklogEstimate:
         refused = told.fate[known] == REFUSED
         if refused.any():
             self._take_refusals(tuple(index[refused] for index in at))
-        back = ~refused
+        # Of what was not answered by its deadline (R38) nobody knows how long it took.
+        self.shared[tuple(index[told.fate[known] == EXPIRED] for index in at[:3])] = True
+        back = told.fate[known] == DONE
         if back.any():
             entry = tuple(index[back] for index in at)
             *_, en, column, _ = entry

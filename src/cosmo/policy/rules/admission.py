@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import GIVEN_UP, Dispatcher, Site
+from cosmo.policy.draws import no_draws
 from cosmo.policy.parameters import Positive, Share
 from cosmo.policy.rules import estimate
 from cosmo.policy.rules.aoi_threshold import AoiThreshold
@@ -36,7 +37,7 @@ class State(NamedTuple):
     aggression: float
     most: float
     bin_ms: float
-    draws: Floats  # [world, task, 1]
+    draws: Floats  # [world, EN, task, 1]
     step: NDArray[np.int64]  # [world, EN, bin] which step of time a bin holds
     ended: Floats
     successes: Floats
@@ -94,7 +95,7 @@ def dispatcher(
         aggression=float(aggression),
         most=float(most),
         bin_ms=window_ms / BINS,
-        draws=np.empty((site.worlds, 0, 1)),
+        draws=no_draws(site, 1),
         step=np.full(cells, -1, np.int64),
         ended=np.zeros(cells),
         successes=np.zeros(cells),

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from cosmo.node import RAW, Site, Updater
 from cosmo.policy.parameters import Positive
-from cosmo.policy.rules.pending import Pending, note_sent, nothing_sent, unconfirmed
+from cosmo.policy.rules.pending import Pending, forget_sent, note_sent, nothing_sent, unconfirmed
 from cosmo.policy.rules.periodic import OnRawStatus, answer
 from cosmo.policy.rules.run import RuleUpdater, SnRule
 
@@ -62,6 +62,11 @@ class State(NamedTuple):
 def no_knowledge(channels: tuple[int, int], cost: float, beta: float, largest: float) -> Learner:
     """A learner of so many channels, as it begins."""
     return Learner(cost, largest, np.full(channels, beta), *np.zeros((4, *channels)))
+
+
+def first_guess(cost: Any) -> Any:
+    """Of β: right for p = 1 and no delay."""
+    return math.sqrt(2.0 * cost)
 
 
 def mean_delay(learner: Any, world: Any, sn: Any) -> Any:
@@ -141,6 +146,21 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
         answer(answers, row, True, state.check_ms)
 
 
+def forget(node: Any, state: Any) -> None:
+    """Nothing was sent, and nothing learned."""
+    world, sn, learner = node.world, node.sn, state.learner
+    forget_sent(state.pending, node)
+    learner.beta[world, sn] = first_guess(learner.cost)
+    learner.cycles[world, sn] = 0.0
+    learner.deliveries[world, sn] = 0.0
+    learner.changes[world, sn] = 0.0
+    learner.delay_sum[world, sn] = 0.0
+    state.new_ms[world, sn] = node.up_since_ms
+    state.cycle_updates[world, sn] = 0.0
+    for field in range(RAW):
+        state.held[world, sn, field] = np.nan
+
+
 class AociOnline(OnRawStatus):
     """Sends the raw state when the age of changed information reaches a learned threshold."""
 
@@ -155,8 +175,8 @@ class AociOnline(OnRawStatus):
     def updater(self, site: Site) -> Updater:
         """By changed age."""
         channels = site.worlds, len(site.sn)
-        first_guess = math.sqrt(2.0 * self.cost_ms2)  # right for p = 1 and no delay
-        learner = no_knowledge(channels, float(self.cost_ms2), first_guess, LARGEST_BETA_MS)
+        cost = float(self.cost_ms2)
+        learner = no_knowledge(channels, cost, first_guess(cost), LARGEST_BETA_MS)
         state = State(
             check_ms=float(self.check_ms),
             timeout_ms=float(self.timeout_ms),
@@ -166,4 +186,4 @@ class AociOnline(OnRawStatus):
             cycle_updates=np.zeros(channels),
             held=np.full((*channels, RAW), np.nan),
         )
-        return RuleUpdater(SnRule(send), state)
+        return RuleUpdater(SnRule(send, forget=forget), state)

@@ -43,7 +43,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
         if seen.en[row, column] == NO_NODE:
             break
         source = seen.acknowledged_ms[row, column]
-        oldest = min(oldest, source if source == source else 0.0)
+        oldest = min(oldest, source if source == source else seen.update[row].up_since_ms)
     left = state.threshold_ms - (seen.update[row].time_ms - oldest)
     due = left <= ROUNDING_MS
     answer(answers, row, due, state.threshold_ms if due else left)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cosmo.node import NO_NODE, RAW, Site, Updater
 from cosmo.policy.parameters import Positive
-from cosmo.policy.rules.pending import Pending, note_sent, nothing_sent, unconfirmed
+from cosmo.policy.rules.pending import Pending, forget_sent, note_sent, nothing_sent, unconfirmed
 from cosmo.policy.rules.periodic import OnRawStatus, answer
 from cosmo.policy.rules.run import RuleUpdater, SnRule
 
@@ -76,6 +76,11 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
     answer(answers, row, send, state.check_ms)
 
 
+def forget(node: Any, state: Any) -> None:
+    """Nothing was sent."""
+    forget_sent(state.pending, node)
+
+
 class AovGap(OnRawStatus):
     """Sends the raw state when it has moved by `threshold` from the status sent last."""
 
@@ -97,4 +102,4 @@ class AovGap(OnRawStatus):
             idle=site.sn.idle_state,
             pending=nothing_sent(site),
         )
-        return RuleUpdater(SnRule(send), state)
+        return RuleUpdater(SnRule(send, forget=forget), state)

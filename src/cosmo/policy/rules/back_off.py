@@ -7,7 +7,7 @@ heard of the failure, as clients of overloaded servers do.
 
 from typing import Any, NamedTuple
 
-from cosmo.node import DONE, NOTHING, REFUSED, Dispatcher, Method, Site
+from cosmo.node import DONE, EXPIRED, NOTHING, REFUSED, Dispatcher, Method, Site
 from cosmo.policy.parameters import Positive
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.self_tracking import Backlog, choose, decide, no_backlog
@@ -23,8 +23,11 @@ class State(NamedTuple):
 
 
 def hear(fact: Any, state: Any) -> None:
-    """An offloaded task that was refused or late begins a pause of its SN, or makes it last."""
-    failed = fact.fate == REFUSED or (fact.fate == DONE and not fact.in_time)
+    """An offloaded task that was refused, late or not answered begins a pause of its SN, or makes
+    it last.
+    """
+    failed = fact.fate == REFUSED or fact.fate == EXPIRED
+    failed = failed or (fact.fate == DONE and not fact.in_time)
     paused = state.backlog.paused_until
     if failed and fact.action >= 1 and fact.action <= paused.shape[2]:
         place = fact.world, fact.en, fact.action - 1

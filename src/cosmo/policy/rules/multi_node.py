@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import NO_NODE, REFUSED, Site
+from cosmo.node import EXPIRED, NO_NODE, REFUSED, Site
+from cosmo.policy.draws import no_draws
 from cosmo.policy.rules.multi_node_formulas import (
     chance,
     faded,
@@ -43,7 +44,7 @@ class State(NamedTuple):
     rivals: Floats  # [EN, k] other ENs that use the SN
     capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
     in_service_ms: Floats  # [SN]
-    draws: Floats  # [world, task, k]
+    draws: Floats  # [world, EN, task, k]
     load: Floats  # [world, EN] share of the capacity that arrivals ask for
     load_at: Floats
     work: Floats  # [world, EN, k] the backlog, in ms of the SN's full rate, …
@@ -124,6 +125,8 @@ def hear(fact: Any, state: Any) -> None:
     left = faded(state.late_results[world, en, column], elapsed, p.late_memory_ms)
     state.late_results[world, en, column] = 0.5 * left if fact.in_time else left + 1.0
     state.late_results_at[world, en, column] = now
+    if fact.fate == EXPIRED:  # there is no result to learn the wait from (R38)
+        return
     if arrival <= state.source[world, en, column]:
         return
     sn = state.reach[en, column]
@@ -233,7 +236,7 @@ def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
         rivals=profile.rivals,
         capacity=profile.capacity,
         in_service_ms=profile.in_service_ms,
-        draws=np.empty((site.worlds, 0, cells[2])),
+        draws=no_draws(site, cells[2]),
         load=np.zeros(nodes),
         load_at=np.zeros(nodes),
         work=np.zeros(cells),

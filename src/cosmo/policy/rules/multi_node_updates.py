@@ -82,7 +82,7 @@ def forget_lost(seen: Any, state: Any, row: Any, column: Any) -> None:
     work, full = read_number(seen.acknowledged[row, column, 0], state.longest_ms)
     state.reported_work[world, sn, column] = work if heard else 0.0
     state.reported_full_at[world, sn, column] = made if heard and full else -np.inf
-    state.reported_at[world, sn, column] = made if heard else 0.0
+    state.reported_at[world, sn, column] = made if heard else node.up_since_ms
 
 
 def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
@@ -123,6 +123,19 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
     answers.interval_ms[row] = p.recheck_soon_ms if near else p.recheck_later_ms
 
 
+def forget(node: Any, state: Any) -> None:
+    """No EN was told anything, at the time of the SN's return."""
+    world, sn, now = node.world, node.sn, node.up_since_ms
+    for column in range(state.reported_work.shape[2]):
+        state.reported_work[world, sn, column] = 0.0
+        state.reported_at[world, sn, column] = now
+        state.reported_full_at[world, sn, column] = -np.inf
+        state.unreported[world, sn, column] = 0.0
+        state.looked_at[world, sn, column] = now
+    state.full_share[world, sn] = 0.0
+    state.full_share_at[world, sn] = now
+
+
 def updater(site: Site, p: Parameters) -> RuleUpdater:
     """The controller at the SNs of a site."""
     profile = profile_of(site, p)
@@ -145,4 +158,4 @@ def updater(site: Site, p: Parameters) -> RuleUpdater:
         full_share=np.zeros(nodes),
         full_share_at=np.zeros(nodes),
     )
-    return RuleUpdater(SnRule(send, encode), state, 1)
+    return RuleUpdater(SnRule(send, encode, forget=forget), state, 1)

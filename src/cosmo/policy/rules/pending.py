@@ -30,6 +30,12 @@ def nothing_sent(site: Site) -> Pending:
     )
 
 
+def forget_sent(pending: Any, node: Any) -> None:
+    """As the SN began: it has failed."""
+    pending.sent_ms[node.world, node.sn] = -np.inf
+    pending.open[node.world, node.sn] = False
+
+
 def unconfirmed(seen: Any, pending: Any, row: Any) -> Any:
     """Whether something was sent that not all ENs have acknowledged."""
     node = seen.update[row]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError
 from cosmo.node import IDLE, NO_NODE, RAW, STORAGE, WORK, Dispatcher, Method, Site, Updater
+from cosmo.policy.draws import no_draws
 from cosmo.policy.parameters import Positive, PositiveInt
 from cosmo.policy.rules.periodic import answer
 from cosmo.policy.rules.run import EnRule, RuleDispatcher, RuleUpdater, SnRule
@@ -42,7 +43,7 @@ class State(NamedTuple):
     numbers: int  # that a status carries
     longest_ms: float  # deadline
     subset: NDArray[np.bool_]  # [EN, k] the SNs that an EN uses
-    draws: Floats  # [world, task, k]
+    draws: Floats  # [world, EN, task, k]
     next_entry: NDArray[np.int64]  # [world, EN, k]
     arrival: Floats  # [world, EN, k, entry] of own tasks at the SN
     cycles: Floats
@@ -55,7 +56,7 @@ def drawn(seen: Any, state: Any, row: Any, column: Any) -> Any:
     if not state.subset[task.en, column]:
         return False
     earlier = 0
-    for other in range(state.draws.shape[2]):
+    for other in range(state.draws.shape[3]):
         if state.subset[task.en, other]:
             draw = draw_of(state, task, other)
             earlier += 1 if draw < draw_of(state, task, column) else 0
@@ -181,6 +182,13 @@ def send_when_moved(seen: Any, answers: Any, state: Any, row: Any) -> None:
     answers.interval_ms[row] = state.interval_ms
 
 
+def forget(node: Any, state: Any) -> None:
+    """No EN was told anything."""
+    for column in range(state.told_ms.shape[2]):
+        state.told_ms[node.world, node.sn, column] = 0.0
+        state.told_at[node.world, node.sn, column] = node.up_since_ms
+
+
 def send_nothing(seen: Any, answers: Any, state: Any, row: Any) -> None:
     """Statuses ride on results alone."""
     answer(answers, row, False, np.inf)
@@ -190,7 +198,8 @@ def ride(result: Any, state: Any) -> Any:
     """Whether the last status that rode to this EN is `interval_ms` old. Results go to whom the
     tasks came from, so that only ENs that use the SN are told.
     """
-    if result.time_ms - state.ridden_at[result.world, result.sn, result.en] < state.interval_ms:
+    last = state.ridden_at[result.world, result.sn, result.en]
+    if last >= result.up_since_ms and result.time_ms - last < state.interval_ms:
         return False
     state.ridden_at[result.world, result.sn, result.en] = result.time_ms
     return True
@@ -206,7 +215,7 @@ def dispatcher(site: Site, d: int, keep: int, numbers: int) -> Dispatcher:
         numbers=int(numbers),
         longest_ms=float(site.tasks.deadline_ms[1]),
         subset=sn_subset(site, keep),
-        draws=np.empty((site.worlds, 0, cells[2])),
+        draws=no_draws(site, cells[2]),
         next_entry=np.zeros(cells, np.int64),
         arrival=np.full(entries, -np.inf),
         cycles=np.zeros(entries),
@@ -237,7 +246,7 @@ def updater(
 
 
 REGULAR = SnRule(send_regularly, encode)
-MOVED = SnRule(send_when_moved, encode)
+MOVED = SnRule(send_when_moved, encode, forget=forget)
 RIDING = SnRule(send_nothing, encode, ride)
 
 

@@ -22,7 +22,7 @@ from cosmo.node import (
     UpdateObservation,
     Updater,
 )
-from cosmo.policy.draws import MOST_KEPT, DrawPerTask
+from cosmo.policy.draws import BLOCK, DrawPerTask
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -57,6 +57,8 @@ class SnRule:
     send: Callable[..., Any]  # (seen, answers, state, row): fills in `send` and `interval_ms`
     encode: Callable[..., Any] = raw  # (sn, own state, state, numbers): fills in the numbers
     ride: Callable[..., Any] | None = None  # (result, state) -> whether a status rides on it
+    # (node, state): what is remembered of an SN is as at the start, as it has failed (R38)
+    forget: Callable[..., Any] | None = None
 
 
 class Task(NamedTuple):
@@ -93,6 +95,7 @@ class Node(NamedTuple):
     sn: int
     time_ms: float
     sn_state: list[float]
+    up_since_ms: float = 0.0
     en: int = -1  # whom a result is for
 
 
@@ -166,6 +169,7 @@ def seen_nodes(nodes: UpdateObservation) -> SeenNodes:
         nodes.sn.tolist(),
         nodes.time_ms.tolist(),
         nodes.sn_state.tolist(),
+        nodes.up_since_ms.tolist(),
         strict=True,
     )
     return SeenNodes(
@@ -176,19 +180,25 @@ def seen_nodes(nodes: UpdateObservation) -> SeenNodes:
     )
 
 
+def has_returned(node: Any) -> Any:
+    """Whether an SN comes back at this moment: it is asked as at the start (R38)."""
+    return node.up_since_ms > 0.0 and node.up_since_ms == node.time_ms
+
+
 class RuleDispatcher(Dispatcher):
-    """A rule at the ENs of a site. A state with `draws` [world, task, k] gets uniform ones."""
+    """A rule at the ENs of a site. A state with `draws` (`no_draws`) gets uniform ones."""
 
     def __init__(self, site: Site, rule: EnRule, state: Any) -> None:
         self.rule, self.state = rule, state
-        self._draws = DrawPerTask(site, state.draws.shape[2]) if _draws(state) else None
+        self._draws = DrawPerTask(site, state.draws.shape[3]) if _draws(state) else None
         self._plain = plain(state)
+        # (world, EN): a block of tasks, and the state with the draws of that.
+        self._in_block: dict[tuple[int, int], tuple[int, Any]] = {}
 
     def with_draws(self, tasks: int) -> Any:
-        """The state, with draws for so many tasks of each world."""
-        if self._draws is not None and tasks > self.state.draws.shape[1]:
+        """The state, with draws for so many tasks of each EN."""
+        if self._draws is not None and tasks > self.state.draws.shape[2]:
             self.state = self.state._replace(draws=self._draws.at_least(tasks))
-            self._plain = self._plain._replace(draws=self.state.draws.data)
         return self.state
 
     def decide(self, tasks: DispatchObservation) -> Ints:
@@ -206,13 +216,16 @@ class RuleDispatcher(Dispatcher):
         )
 
     def _state_for(self, task: Task) -> Any:
-        """The state, with the draws of a task: of all so far, or of its block if those are many."""
+        """The state, with the draws of a task's block: a node keeps no more of them."""
         if self._draws is None:
             return self._plain
-        if task.task < MOST_KEPT:
-            self.with_draws(task.task + 1)
-            return self._plain
-        return self._plain._replace(draws=self._draws.block(task.world, task.task).data)
+        cell, number = (task.world, task.en), task.task // BLOCK
+        known, state = self._in_block.get(cell, (-1, None))
+        if known != number:
+            draws = self._draws.block(task.world, task.en, number)
+            state = self._plain._replace(draws=draws.data)
+            self._in_block[cell] = number, state
+        return state
 
     def note(self, tasks: DispatchObservation, actions: Ints) -> Floats:
         """What was decided, whoever did; [row] what the rule makes of it."""
@@ -256,6 +269,9 @@ class RuleUpdater(Updater):
         send, interval_ms = np.zeros(nodes.en.shape, np.bool_), np.full(len(nodes), np.inf)
         answers = UpdateAnswers(send.data, interval_ms.data)
         for row in range(len(nodes)):
+            node = seen.update[row]
+            if self.rule.forget is not None and has_returned(node):
+                self.rule.forget(node, state)
             decide(seen, answers, state, row)
         return send, interval_ms
 
@@ -278,6 +294,7 @@ class RuleUpdater(Updater):
             results.sn.tolist(),
             results.time_ms.tolist(),
             results.sn_state.tolist(),
+            results.up_since_ms.tolist(),
             results.en.tolist(),
             strict=True,
         )

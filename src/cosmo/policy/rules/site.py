@@ -30,7 +30,7 @@ class Known(NamedTuple):
 
 def draw_of(state: Any, task: Any, place: Any) -> Any:
     """A uniform draw of a task, by the low bits of its number (`cosmo.policy.draws`)."""
-    return state.draws[task.world, task.task & (state.draws.shape[1] - 1), place]
+    return state.draws[task.world, task.en, task.task & (state.draws.shape[2] - 1), place]
 
 
 def known_of(site: Site) -> Known:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import Dispatcher, Method, Site
+from cosmo.policy.draws import no_draws
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.site import draw_of, reached, reject
 
@@ -13,7 +14,7 @@ from cosmo.policy.rules.site import draw_of, reached, reject
 class State(NamedTuple):
     """A draw for each task, so that asking twice gives the same answer."""
 
-    draws: NDArray[np.float64]  # [world, task, 1]
+    draws: NDArray[np.float64]  # [world, EN, task, 1]
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -28,4 +29,4 @@ class Random(Method):
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """Draws of its own for every world."""
-        return RuleDispatcher(site, EnRule(decide), State(np.empty((site.worlds, 0, 1))))
+        return RuleDispatcher(site, EnRule(decide), State(no_draws(site, 1)))

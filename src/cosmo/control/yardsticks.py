@@ -1,4 +1,4 @@
-"""The yardstick: decides from the true state of all nodes and links (R15)."""
+"""The yardsticks: they decide from the true state of all nodes and links (R15, R40)."""
 
 from typing import Any
 
@@ -11,6 +11,8 @@ from cosmo.world import Truth
 
 class Yardstick(Dispatcher):
     """Is handed the truth, which only a simulation has; such a method says `privileged`."""
+
+    behind_all = False  # whether it lets all pass that is on its way (`Batch.truth`)
 
     def decide_knowing(self, tasks: DispatchObservation, truth: Truth) -> NDArray[np.int64]:
         """An action for each row, from what is true."""
@@ -39,5 +41,23 @@ class FullInformation(Method, Yardstick):
 
     def decide_knowing(self, tasks: DispatchObservation, truth: Truth) -> NDArray[np.int64]:
         """The oracle's choice."""
+        rows = range(len(tasks))
+        return np.array([best_route(tasks, truth, row) for row in rows], np.int64)
+
+
+class SharedKnowledge(Method, Yardstick):
+    """Knows all nodes and every task under way: fastest feasible route, else rejects (not
+    deployable).
+    """
+
+    privileged = True
+    behind_all = True
+
+    def dispatcher(self, site: Site) -> Dispatcher:
+        """Stateless."""
+        return self
+
+    def decide_knowing(self, tasks: DispatchObservation, truth: Truth) -> NDArray[np.int64]:
+        """The fastest route by which nothing that is under way is overtaken; ties to the lower."""
         rows = range(len(tasks))
         return np.array([best_route(tasks, truth, row) for row in rows], np.int64)
