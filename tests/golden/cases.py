@@ -33,6 +33,16 @@ CASES = {
     ),
     "campus-prequal": ("campus", "prequal", ["workload.rate=200"]),
     "fading-bursty-random": ("fading-backhaul", "random", ["workload.arrivals=bursty"]),
+    # Everything of R35 to R39, often enough for a short episode.
+    "wild-random": (
+        "wild",
+        "random",
+        [
+            *("en.count=3", "workload.weights=[1, 1, 2]", "sn.count=2", "workload.rate=150"),
+            "sn.outage={up_ms = 150, down_ms = 60}",
+            "sn.speed={factors = [1.0, 0.5], dwell_ms = [100, 60]}",
+        ],
+    ),
 }
 
 
