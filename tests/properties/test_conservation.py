@@ -65,6 +65,9 @@ def _play_and_watch(scenario, episode, salt):
             now, sn = float(look.time_ms[0]), int(look.sn[0])
             _within(look.sn_state, sn_slots[sn], sn_storage[sn])
             ens, sources = look.en[0, look.reached[0]], look.acknowledged_ms[0, look.reached[0]]
+            if look.returned[0]:  # R38: it knows nothing of before
+                acknowledged[ens, sn] = np.nan
+            assert not (sources < look.up_since_ms[0]).any()
             acknowledged[ens, sn] = _forward(acknowledged[ens, sn], sources)
             assert now <= episode.window_ms
             total = look.recent_success[0] + look.recent_failure[0]
@@ -96,8 +99,20 @@ def test_every_task_ends_once_and_no_limit_is_broken(case, salt):
     assert (label[outcome.refused] == FP).all()
     delay = outcome.finished_ms - tasks.time_ms
     assert (delay[label == TP] <= tasks.deadline_ms[label == TP]).all()
-    late = (label == FP) & ~outcome.refused
+    late = (label == FP) & ~outcome.refused & ~outcome.lost
     assert (delay[late] > tasks.deadline_ms[late]).all()
+    lost = outcome.lost
+    assert (label[lost] == FP).all()
+    assert not outcome.refused[lost].any()
+    assert (delay[lost] >= tasks.deadline_ms[lost] - 1e-9).all()
+    fate, heard_ms = outcome.heard()
+    assert ((fate > 0) == decided).all(), "an EN hears of each of its tasks"
+    assert (np.isnan(heard_ms) == ~decided).all()
+    assert (heard_ms[decided] >= outcome.decided_ms[decided]).all()
+    if episode.expires:  # and no later than at its deadline, or its decision
+        offloaded = (action > 0) & (action < reject)
+        due = np.maximum(tasks.time_ms + tasks.deadline_ms, outcome.decided_ms)
+        assert (heard_ms[offloaded] <= due[offloaded]).all()
     assert outcome.any_feasible[label == FN].all()
     assert not outcome.any_feasible[label == TN].any()
 

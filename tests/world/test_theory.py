@@ -33,7 +33,7 @@ OPEN = (
 )
 
 
-def _poisson_tasks(rate_per_ms, draw_cycles, input_bytes, seed):
+def _poisson_tasks(rate_per_ms, draw_cycles, input_bytes, seed, deadline_ms=1e9):
     random = np.random.default_rng(seed)
     return Tasks(
         time_ms=np.cumsum(random.exponential(1.0 / rate_per_ms, TASKS)),
@@ -41,7 +41,7 @@ def _poisson_tasks(rate_per_ms, draw_cycles, input_bytes, seed):
         ue=np.zeros(TASKS, np.int64),
         input_bytes=np.full(TASKS, input_bytes),
         cycles=draw_cycles(random),
-        deadline_ms=np.full(TASKS, 1e9),
+        deadline_ms=np.full(TASKS, deadline_ms),
     )
 
 
@@ -166,3 +166,78 @@ def test_backhaul_is_an_md1_queue():
         input_bytes=input_bytes,
     )
     _assert_agrees(values, utilisation * service / (2.0 * (1.0 - utilisation)))
+
+
+# Windows are stretched to the last task: no more changes are drawn than are needed.
+CHANGING = ("episode.window_ms=3000",)
+
+
+def _stationary(rates):
+    """The stationary distribution of a Markov chain with these rates from row to column."""
+    generator = rates - np.diag(rates.sum(axis=1))
+    system = np.vstack([generator.T, np.ones(len(rates))])
+    found, *_ = np.linalg.lstsq(system, np.eye(len(system))[-1], rcond=None)
+    return found
+
+
+def _long_run(settings, name, rate, mean_ms, deadline_ms=1e9):
+    """[replication] mean time of a task at its node."""
+    scenario = load("paper", [*OPEN, *CHANGING, *settings])
+    found = []
+    for seed in range(REPLICATIONS):
+        tasks = _poisson_tasks(rate, _exponential(mean_ms), 1.0, seed, deadline_ms)
+        world = from_tasks(scenario, tasks, seed, 0)
+        [outcome] = play(scenario, method(name), [world])
+        found.append((outcome.finished_ms - outcome.decided_ms)[WARMUP:].mean())
+    return np.array(found)
+
+
+def _assert_within_two_percent(values, exact):
+    half = stdtrit(len(values) - 1, 0.9995) * values.std(ddof=1) / math.sqrt(len(values))
+    assert abs(values.mean() - exact) < min(half, 0.02 * exact), f"{values.mean()} against {exact}"
+
+
+def test_an_mm1_queue_whose_speed_is_modulated_waits_as_its_markov_chain_says():
+    """R37: two speeds with exponential dwell times; states are (phase, tasks)."""
+    mean_ms, rate, factors, dwell = 10.0, 0.045, (1.0, 0.4), (60.0, 30.0)
+    most = 150
+    chain = np.zeros((2, most, 2, most))
+    for phase in range(2):
+        for tasks in range(most):
+            chain[phase, tasks, 1 - phase, tasks] = 1.0 / dwell[phase]
+            if tasks + 1 < most:
+                chain[phase, tasks, phase, tasks + 1] = rate
+            if tasks:
+                chain[phase, tasks, phase, tasks - 1] = factors[phase] / mean_ms
+    states = _stationary(chain.reshape(2 * most, 2 * most)).reshape(2, most)
+    exact = (states.sum(axis=0) * np.arange(most)).sum() / rate  # Little
+    speed = f"en.speed={{factors = {list(factors)}, dwell_ms = {list(dwell)}}}"
+    values = _long_run(["en.slots=1", speed], "all-local", rate, mean_ms)
+    _assert_within_two_percent(values, exact)
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_an_mmc_queue_with_breakdowns_that_lose_all_waits_as_its_markov_chain_says(servers):
+    """R38: the last state is down. Deadlines are over at once, so that a lost task is final then:
+    the mean time at the SN over all tasks, lost ones too, is Little's.
+    """
+    mean_ms, up_ms, down_ms, most = 10.0, 300.0, 50.0, 120
+    rate = 0.8 * servers / mean_ms
+    chain = np.zeros((most + 1, most + 1))
+    for tasks in range(most):
+        chain[tasks, most] = 1.0 / up_ms
+        if tasks + 1 < most:
+            chain[tasks, tasks + 1] = rate
+        if tasks:
+            chain[tasks, tasks - 1] = min(tasks, servers) / mean_ms
+    chain[most, 0] = 1.0 / down_ms
+    states = _stationary(chain)
+    exact = (states[:most] * np.arange(most)).sum() / rate
+    assert states[most] == pytest.approx(down_ms / (up_ms + down_ms))
+    settings = [
+        f"sn.slots={servers}", f"sn.cycles_per_ms={SLOW}", "backhaul.up_mbps=1e9",
+        "backhaul.down_mbps=1e9", "backhaul.hop_delay_ms=0",
+        f"sn.outage={{up_ms = {up_ms}, down_ms = {down_ms}}}",
+    ]  # fmt: skip
+    values = _long_run(settings, "all-offload", rate, mean_ms, deadline_ms=1e-6)
+    _assert_within_two_percent(values, exact)

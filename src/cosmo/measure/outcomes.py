@@ -59,9 +59,9 @@ def task_table(outcomes: list[Outcome], scenario: Scenario) -> polars.DataFrame:
             "delay_ms": delays_ms(outcome),
             "deadline_ms": tasks.deadline_ms,
         }
-        if outcome.heard is not None and outcome.heard_ms is not None:
-            columns["heard"] = _named(outcome.heard, HEARD_NAMES)
-            columns["heard_ms"] = outcome.heard_ms
+        heard = outcome.heard()
+        if heard is not None:
+            columns["heard"], columns["heard_ms"] = _named(heard[0], HEARD_NAMES), heard[1]
         if ens > 1:
             columns["en"] = tasks.en
         if len(outcomes) > 1:

@@ -7,6 +7,7 @@ that waits in vain stops waiting at the deadline (R38).
 from cosmo.node.feedback import DONE, EXPIRED
 from cosmo.world.compiled import compiled
 from cosmo.world.records import (
+    EXPIRED_THERE,
     FEEDBACK_ROWS,
     FP,
     HEARD,
@@ -48,8 +49,6 @@ def tell(constants, state, turn, w, task, fate, in_time, now):
     if item.marks & HEARD:
         return
     item.marks |= HEARD
-    state.heard_ms[task] = now
-    state.heard_fate[task] = fate
     told = turn.seen.feedback[turn.counts[FEEDBACK_ROWS]]
     turn.counts[FEEDBACK_ROWS] += 1
     told.world = w
@@ -96,5 +95,6 @@ def expire(constants, state, turn, w, task, now):
     if item.marks & HEARD:
         return
     tell(constants, state, turn, w, task, EXPIRED, False, now)
+    item.marks |= EXPIRED_THERE
     if item.marks & LOST_THERE:
         settle(state, turn, w, task, FP, now)

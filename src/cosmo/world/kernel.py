@@ -162,6 +162,7 @@ def _handle(constants, state, turn, w, what, subject, now):
         if state.tasks[subject].marks & RIDDEN:
             receive_status(constants, state, w, np.int64(state.tasks[subject].next), now)
     elif what == NOTICE_AT_EN:
+        state.noticed_ms[subject] = now
         tell(constants, state, turn, w, subject, REFUSED, False, now)
     elif what == STATUS_AT_EN:
         receive_status(constants, state, w, subject, now)

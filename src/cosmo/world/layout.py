@@ -50,7 +50,7 @@ from cosmo.world.walks import walks
 _FIRST_EVENTS, _FIRST_MESSAGES = 48, 8  # both grow when a world needs more
 
 
-_BESIDE_TASKS = ("judged", "seen_cycles", "own_number", "heard_ms", "heard_fate")  # of `State`
+_BESIDE_TASKS = ("judged", "seen_cycles", "own_number", "noticed_ms")  # of `State`
 _HEADERS = 28.0  # IP and UDP, which a packet on a link holds
 _FRAME = 2.0  # PPP, which a link adds to it
 
@@ -203,8 +203,7 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         judged=np.zeros(len(tasks), JUDGED),
         seen_cycles=seen,
         own_number=own_number,
-        heard_ms=np.full(len(tasks), np.nan),
-        heard_fate=np.zeros(len(tasks), np.int8),
+        noticed_ms=np.full(len(tasks), np.nan),
         events=events,
         changes=changes,
         nodes=nodes,

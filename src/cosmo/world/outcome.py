@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED
 from cosmo.workload import Episode, Tasks
+from cosmo.world.records import FN, PENDING, TN, UNDECIDED, UNJUDGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,9 @@ class Outcome:
     refused: NDArray[np.bool_]  # the node had no room when the task reached it
     updates: int  # statuses sent, each EN's counted, on their own or on results (R31)
     update_decisions: int
-    heard: NDArray[np.int8] | None = None  # what the EN heard (`cosmo.node.feedback`); 0: nothing
-    heard_ms: NDArray[np.float64] | None = None  # and when; NaN: nothing; None: not recorded
+    lost: NDArray[np.bool_] | None = None  # lost in an outage of its SN (R38)
+    expired: NDArray[np.bool_] | None = None  # its EN waited in vain until its deadline (R38)
+    noticed_ms: NDArray[np.float64] | None = None  # when the notice of a refusal arrived (R27)
     rides: int = 0  # how many of them rode on results
     status_bytes: float = 0.0  # that all of them took
     status: "StatusRecord | None" = None  # None if updates carry nothing, or nobody could look
@@ -40,6 +43,22 @@ class Outcome:
     def tasks(self) -> Tasks:
         """The tasks themselves."""
         return self.episode.tasks
+
+    def heard(self) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+        """[task] what its EN has heard of it (`cosmo.node.feedback`; 0: nothing), and when (R29;
+        NaN: nothing); None if the engine does not record it.
+        """
+        if self.expired is None or self.noticed_ms is None:
+            return None
+        given_up = np.isin(self.outcome, (TN, FN, UNJUDGED))
+        due = np.maximum(self.tasks.time_ms + self.tasks.deadline_ms, self.decided_ms)
+        noticed = self.refused & (self.action > 0)
+        which = [given_up, self.expired, noticed, self.refused]
+        fate = np.select(which, [GIVEN_UP, EXPIRED, REFUSED, REFUSED], DONE)
+        when = np.select([self.expired, noticed], [due, self.noticed_ms], self.finished_ms)
+        ended = ~np.isin(self.outcome, (PENDING, UNDECIDED)) | self.expired
+        ended &= ~np.isnan(when)  # a notice may still be on its way
+        return np.where(ended, fate, 0), np.where(ended, when, np.nan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,8 +91,9 @@ assert TASK.itemsize == 64
 
 # TASK.marks: the node had no room; at the decision some route was feasible (R15), and the one that
 # was taken; a status rides on its result (R31); its EN has heard what became of it (R29); it was
-# lost in an outage (R38).
-REFUSED_THERE, ANY_FEASIBLE, TOOK_FEASIBLE, RIDDEN, HEARD, LOST_THERE = 1, 2, 4, 8, 16, 32
+# lost in an outage, its EN has waited in vain (R38).
+REFUSED_THERE, ANY_FEASIBLE, TOOK_FEASIBLE, RIDDEN, HEARD = 1, 2, 4, 8, 16
+LOST_THERE, EXPIRED_THERE = 32, 64
 MOST_ACTIONS = 32767
 
 EVENT = np.dtype(
@@ -337,8 +338,7 @@ class State(NamedTuple):
     judged: Records  # parallel to `tasks`
     seen_cycles: Floats  # [task] that nodes see; read where `unsure` alone
     own_number: NDArray[np.int32]  # [task] among those of its EN; read where there are several ENs
-    heard_ms: Floats  # [task] when its EN heard what became of it, and …
-    heard_fate: NDArray[np.int8]  # … what (codes of `cosmo.node.feedback`); 0: nothing yet
+    noticed_ms: Floats  # [task] when the notice that an SN has refused it arrived (R27), or NaN
     events: Records
     changes: Records  # [world, place]
     nodes: Records
