@@ -1,6 +1,7 @@
 """The clairvoyant bound: known optima by hand, and no policy above it in any small world."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from cosmo import load, method, play
 from cosmo.errors import InputError
 from cosmo.measure import clairvoyant, clairvoyant_bound, episode_metrics
-from cosmo.measure.windows import service_windows
-from cosmo.workload import Tasks, episode, from_tasks
+from cosmo.measure.windows import nominal_ms, service_windows
+from cosmo.workload import NodeEvents, Tasks, episode, from_tasks
+from cosmo.workload.table import FAILS, RETURNS, SPEED
 from cosmo.world.records import TP
 from scenarios import worlds
 
@@ -28,12 +30,14 @@ PLAIN = load(
 UP_MS, DOWN_MS = 15.0, 6.0  # of 100000 and 10000 bytes at 10000 bytes/ms, and a hop
 
 
-def _bound(rows, scenario=PLAIN, **options):
+def _bound(rows, scenario=PLAIN, events=None, **options):
     """Rows: (generated, cycles, deadline); successes at most."""
     time_ms, cycles, deadline_ms = np.array(rows, float).T
     nobody = np.zeros(len(rows), np.int64)
     tasks = Tasks(time_ms, nobody, nobody, np.full(len(rows), 1e5), cycles, deadline_ms)
-    return clairvoyant_bound(scenario, from_tasks(scenario, tasks, 0, 0), **options)
+    world = from_tasks(scenario, tasks, 0, 0)
+    world = world if events is None else replace(world, events=events)
+    return clairvoyant_bound(scenario, world, **options)
 
 
 def test_a_task_that_just_fits_counts_and_one_that_does_not_does_not():
@@ -117,6 +121,20 @@ def test_changing_rates_are_taken_at_their_best_within_a_task_s_time():
     world.rate_factor[1, 0, 119:] = 0.05  # 25 ms from 1190 on
     windows = service_windows(scenario, world, np.ones(1, bool))
     assert windows.until_ms == pytest.approx([1190.0], abs=1e-4)
+
+
+def test_it_knows_all_changes_of_speed_and_outages():
+    """At 1000 the EN goes to half speed, at 1020 to double; the SN is down from 1000 to 1030."""
+    when = np.array([1000.0, 1000.0, 1020.0, 1030.0])
+    node, what = np.array([0, 1, 0, 1]), np.array([SPEED, FAILS, SPEED, RETURNS])
+    events = NodeEvents(when, node, what, np.array([0.5, np.nan, 2.0, np.nan]))
+    times = np.array([990.0, 1010.0, 1025.0, 1040.0])
+    assert nominal_ms(events, 0, times) == pytest.approx([990.0, 1005.0, 1020.0, 1050.0])
+    assert nominal_ms(events, 1, times) == pytest.approx([990.0, 1000.0, 1000.0, 1010.0])
+    assert nominal_ms(events, 2, times) is times
+    row = [(1000.0, 40000.0, 35.01)]  # 40 ms at the EN: 10 in the first 20 ms, 30 in the next 15
+    assert _bound(row, events=events).successes == 1
+    assert _bound([(1000.0, 40000.0, 34.9)], events=events).successes == 0
 
 
 METHODS = (

@@ -10,7 +10,7 @@ from cosmo.node import Links
 from cosmo.node.units import BYTES_PER_MS, transfer_ms
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.workload.table import SPEED
+from cosmo.workload.table import RETURNS, SPEED, NodeEvents
 from cosmo.world import Worlds, site_of
 
 Floats = NDArray[np.float64]
@@ -52,18 +52,39 @@ def service_windows(scenario: Scenario, episode: Episode, chosen: Bools) -> Wind
             back = down.latest_ms(start, end, np.full(len(own), site.links.result_bytes))
             number = len(site.en) + sn
             nodes.append((number, site.sn.slots[sn], site.sn.cycles_per_ms[sn], there, back))
-        for node, slots, nominal, first, last in nodes:
-            # A bound may be too high: it takes a node to be as fast as it ever is (R37).
-            happens = episode.events
-            own_factors = happens.factor[(happens.node == node) & (happens.what == SPEED)]
-            speed = nominal * max(1.0, own_factors.max(initial=0.0))
+        for node, slots, speed, first, last in nodes:
             first, last, service = first - _HAIR_MS, last + _HAIR_MS, tasks.work_cycles[own] / speed
+            first, last = (nominal_ms(episode.events, node, time) for time in (first, last))
             fits = last - first >= service
             same = np.ones(int(fits.sum()), np.int64)
             found.append(
                 (own[fits], node * same, slots * same, first[fits], last[fits], service[fits])
             )
     return Windows(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def nominal_ms(events: NodeEvents, node: int, time_ms: Floats) -> Floats:
+    """How long a node would have to run at its nominal speed to do as much as it does until then.
+
+    All changes of its speed (R37) and outages (R38) are known; work goes on after an outage, so
+    that a bound is rather too high.
+    """
+    own = np.flatnonzero(events.node == node)
+    if not len(own):
+        return time_ms
+    speed, up = 1.0, True
+    times, done, pace = [0.0], [0.0], [1.0]
+    for when, what, factor in zip(
+        events.time_ms[own].tolist(), events.what[own].tolist(), events.factor[own].tolist(),
+        strict=True,
+    ):  # fmt: skip
+        done.append(done[-1] + pace[-1] * (when - times[-1]))
+        times.append(when)
+        speed, up = (factor, up) if what == SPEED else (speed, what == RETURNS)
+        pace.append(speed if up else 0.0)
+    last = np.searchsorted(times, time_ms, side="right") - 1
+    last = np.maximum(last, 0)
+    return np.asarray(done)[last] + np.asarray(pace)[last] * (time_ms - np.asarray(times)[last])
 
 
 def decision_times_ms(scenario: Scenario, episode: Episode) -> Floats:
