@@ -5,6 +5,13 @@ from hypothesis import strategies as st
 from cosmo.scenario import Scenario, load
 from cosmo.workload import Episode, episode
 
+# The preset `wild` on few nodes, with changes and outages often enough for a short episode.
+SMALL_WILD = [
+    *("en.count=3", "workload.weights=[1, 1, 2]", "sn.count=2", "workload.rate=150"),
+    "sn.outage={up_ms = 150, down_ms = 60}",
+    "sn.speed={factors = [1.0, 0.5], dwell_ms = [100, 60]}",
+]
+
 
 def _number(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(low, high, allow_nan=False, width=32)

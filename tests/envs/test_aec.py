@@ -8,6 +8,7 @@ from cosmo import InputError, load, method, simulate
 from cosmo.envs import ORACLE, aec
 from cosmo.measure import task_utility
 from cosmo.seeds import Purpose, stream
+from scenarios import SMALL_WILD
 
 SMALL = ("paper", "campus", "fading-backhaul", "shared-sn")  # of the presets
 SHORT = ["episode.window_ms=1200", "episode.warmup_ms=0"]
@@ -40,9 +41,11 @@ def _play(env, seed, choose):
     return earned, turns, final
 
 
-@pytest.mark.parametrize("scenario", ["paper", "campus"])
+@pytest.mark.parametrize("scenario", ["paper", "campus", "wild"])
 def test_rewards_add_up_to_the_episodes_utility(scenario):
-    env = aec(scenario, rate=250, settings=SHORT)
+    """Also where SNs fail: the reward of a lost task comes at its deadline, once."""
+    few = SMALL_WILD if scenario == "wild" else ["workload.rate=250"]
+    env = aec(scenario, settings=[*SHORT, *few])
     random = np.random.default_rng(0)
     earned, turns, final = _play(
         env, 3, lambda agent, info: int(random.integers(env.action_space(agent).n))
@@ -56,6 +59,7 @@ def test_rewards_add_up_to_the_episodes_utility(scenario):
     paid = sum(total - earned[agent] for agent in sns)
     assert paid == pytest.approx(price * outcome.updates, rel=1e-9)
     assert sum(turns[agent] for agent in ens) == np.isfinite(outcome.decided_ms).sum()
+    assert outcome.lost.any() == (scenario == "wild")
     for agent in ens:  # an EN hears of its own tasks, each once
         tasks = [told["task"] for told in final[agent]]
         assert len(tasks) == len(set(tasks)) == turns[agent]

@@ -21,6 +21,7 @@ from cosmo.scenario import changed
 from cosmo.workload import episode
 from cosmo.world import Outcome, Worlds
 from cosmo.world.records import UNDECIDED
+from scenarios import SMALL_WILD
 
 SHORT = ["episode.window_ms=1200", "episode.warmup_ms=0"]
 ON_NS3 = [*SHORT, "engine=ns3"]
@@ -61,6 +62,7 @@ def _random_play(worlds, seed, hold=""):
         ("campus", []),
         ("shared-sn", ["status.loss_probability=0.3", "status.jitter_ms=4"]),
         ("fading-backhaul", ["mobility.at_edge=turn", "mobility.speed_m_per_s=30"]),
+        ("wild", [*SMALL_WILD, "workload.wave={amplitude = 0.2, period_ms = 300}"]),
     ],
 )
 def test_the_same_seed_gives_the_same_packets_in_any_process(name, more):
@@ -72,6 +74,7 @@ def test_the_same_seed_gives_the_same_packets_in_any_process(name, more):
     _same(_random_play(here, 1)[0], first[0])
     library().cosmo_end()
     for outcome in first:
+        assert outcome.lost.any() == (name == "wild")
         assert set(outcome.outcome.tolist()) <= {1, 2, 3, 4, UNDECIDED}
         decided = outcome.outcome != UNDECIDED
         assert decided.mean() > 0.99
