@@ -259,11 +259,14 @@ def _moved(worlds: Worlds, on: Callable[..., Any]) -> bool:
 
 
 def en_player(dispatcher: Dispatcher) -> Callable[..., None] | None:
-    """What `Worlds.advance_playing` wants, if a dispatcher is a rule that remembers nothing.
+    """What `Worlds.advance_playing` wants, if a dispatcher is a rule that remembers nothing and
+    draws nothing.
 
-    Worlds start anew one by one, and a memory would have to.
+    Worlds start anew one by one, and a memory and draws would have to.
     """
     if type(dispatcher) is not RuleDispatcher or not dispatcher.rule.forgets:
+        return None
+    if dispatcher.has_draws:
         return None
     play, state = _en_player(dispatcher.rule), dispatcher.state
     return lambda constants, world, turn: play(constants, world, turn, state)

@@ -191,6 +191,11 @@ class RuleDispatcher(Dispatcher):
             self._plain = self._plain._replace(draws=self.state.draws.data)
         return self.state
 
+    @property
+    def has_draws(self) -> bool:
+        """Whether the rule draws at random for each task."""
+        return self._draws is not None
+
     def decide(self, tasks: DispatchObservation) -> Ints:
         """The rule's action for each row."""
         return self._each(self.rule.decide, tasks)
@@ -285,4 +290,4 @@ class RuleUpdater(Updater):
 
 
 def _draws(state: Any) -> bool:
-    return "draws" in getattr(state, "_fields", ())
+    return "draws" in getattr(state, "_fields", ()) and state.draws.shape[2] > 0

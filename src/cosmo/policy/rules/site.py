@@ -17,6 +17,7 @@ class Known(NamedTuple):
 
     en_speed: Floats  # [EN] cycles per ms of a slot
     sn_speed: Floats
+    sn_slots: Ints  # [SN]
     sn_full_rate: Floats  # [SN] cycles per ms of all slots
     sn_storage_bytes: Floats
     sn_queue: Ints
@@ -33,12 +34,35 @@ def draw_of(state: Any, task: Any, place: Any) -> Any:
     return state.draws[task.world, task.task & (state.draws.shape[1] - 1), place]
 
 
+def no_draws(site: Site, more: int = 0) -> Floats:
+    """[world, task, k] room for draws, which the dispatcher fills in: one for each SN, which decide
+    ties, and `more` after them. None decide ties where ENs reach one SN: there are none.
+    """
+    sns = int(site.links.reach.shape[1])
+    return np.empty((site.worlds, 0, (sns if sns > 1 else 0) + more))
+
+
+def comes_first(
+    seen: Any, state: Any, row: Any, column: Any, value: Any, best: Any, least: Any
+) -> Any:
+    """Whether the SN of a column is to be taken instead of the best action so far: its value is
+    less, or equal to that of another SN and drawn before it. Equals of the EN come after it.
+    """
+    if value < least:
+        return True
+    if value != least or best < 1 or best > seen.sn.shape[1]:
+        return False
+    task = seen.dispatch[row]
+    return draw_of(state, task, column) < draw_of(state, task, best - 1)
+
+
 def known_of(site: Site) -> Known:
     """What every rule is told of a site."""
     links = site.links
     return Known(
         en_speed=site.en.cycles_per_ms,
         sn_speed=site.sn.cycles_per_ms,
+        sn_slots=site.sn.slots,
         sn_full_rate=site.sn.full_rate,
         sn_storage_bytes=site.sn.storage_bytes,
         sn_queue=site.sn.queue_capacity,
