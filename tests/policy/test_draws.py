@@ -10,7 +10,10 @@ from cosmo.policy.draws import MOST_KEPT, DrawPerTask
 from observations import site, tasks
 
 CAMPUS = load("campus")
-DRAWING = ("random", "power-of-d", "admission-control", "cosmo-next")
+DRAWING = (
+    *("random", "power-of-d", "admission-control", "cosmo-next"),
+    *("self-tracking", "never", "prequal", "jbt", "lsq", "in-flight", "leaky-bucket"),
+)
 BEYOND = 2**31 + 12_345
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import IDLE, NO_NODE, Dispatcher, Method, Site, Updater
+from cosmo.policy.parameters import Positive
 from cosmo.policy.rules.outstanding import (
+    CAUTION,
     Outstanding,
     hear,
     in_time,
@@ -28,12 +30,13 @@ from cosmo.policy.rules.outstanding import (
 from cosmo.policy.rules.run import EnRule, RuleDispatcher, RuleUpdater, SnRule
 from cosmo.policy.rules.site import (
     Known,
-    best_so_far,
     comes_first,
     known_of,
     no_draws,
+    or_local,
     reached,
     reject,
+    surely_local,
 )
 
 Floats = NDArray[np.float64]
@@ -48,6 +51,7 @@ class State(NamedTuple):
 
     known: Known
     own: Outstanding
+    caution: float
     draws: Floats  # [world, task, k]
     offer_ms: Floats  # [world, EN, k] which offer was used last, by its time
     used: Floats  # [world, EN, k] and how many slots of it
@@ -56,7 +60,7 @@ class State(NamedTuple):
 def unused(seen: Any, state: Any, row: Any, column: Any) -> Any:
     """How many slots an SN has offered that this EN has not used."""
     task, source = seen.dispatch[row], seen.status_ms[row, column]
-    if not source == source:
+    if source != source:  # NaN
         return 0.0
     used = 0.0
     if state.offer_ms[task.world, task.en, column] == source:
@@ -65,10 +69,9 @@ def unused(seen: Any, state: Any, row: Any, column: Any) -> Any:
 
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
-    """At the EN if that is in time, else at a random SN that has offered a slot, else at any."""
-    best, _ = best_so_far(seen, state.known, row)
-    if best == 0:
-        return best
+    """At the EN if that is surely in time, else at a random SN with an offered slot, else any."""
+    if surely_local(seen, state.known, row, state.caution):
+        return 0
     best, least = reject(seen), np.inf
     for column in range(reached(seen, row)):
         if not may_try(seen, state.own, row, column):
@@ -78,7 +81,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
         rank = 0.0 if unused(seen, state, row, column) > 0.0 else 1.0
         if comes_first(seen, state, row, column, rank, best, least):
             best, least = column + 1, rank
-    return best
+    return or_local(seen, state.known, row, best)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -138,11 +141,20 @@ class JoinIdleQueue(Method):
 
     carries = OFFER
 
+    def __init__(self, caution: Positive = CAUTION) -> None:
+        self.caution = caution
+
     def dispatcher(self, site: Site) -> Dispatcher:
         """A random SN with an offered slot."""
         cells = (site.worlds, *site.links.reach.shape)
-        own, draws = none_outstanding(site), no_draws(site)
-        state = State(known_of(site), own, draws, np.full(cells, np.nan), np.zeros(cells))
+        state = State(
+            known=known_of(site),
+            own=none_outstanding(site),
+            caution=float(self.caution),
+            draws=no_draws(site),
+            offer_ms=np.full(cells, np.nan),
+            used=np.zeros(cells),
+        )
         return RuleDispatcher(site, EnRule(decide, choose, hear), state)
 
     def updater(self, site: Site) -> Updater:

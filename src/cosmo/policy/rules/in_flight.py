@@ -1,10 +1,10 @@
-"""`in-flight`: the SN with the fewest own tasks in flight for each of its slots, without any status.
+"""`in-flight`: the SN with the fewest own tasks in flight for each slot, without any status.
 
 This is the least-outstanding-requests rule of proxies (for example the policy LEAST_REQUEST of
 Envoy, over all endpoints), with slots as weights. It needs no demand: a result, a refusal or an
 expired deadline ends a task, never the clock. Proxies have no local run and no rejection. Here a
-task runs at the EN if that is in time, and is rejected if it would be late behind the EN's own
-tasks at every SN.
+task runs at the EN if that is in time even if its wait is `caution` times as long as expected, and
+is rejected if it would be late at the EN and, behind the EN's own tasks, at every SN.
 
 With `hot_ms`, SNs push one bit, as those of `jbt` do: an SN whose wait exceeds `hot_ms` is hot, and
 gets tasks only while all SNs are hot.
@@ -20,6 +20,7 @@ from cosmo.policy.parameters import Positive
 from cosmo.policy.rules import join_below_threshold as threshold
 from cosmo.policy.rules.join_below_threshold import is_open
 from cosmo.policy.rules.outstanding import (
+    CAUTION,
     Outstanding,
     hear,
     in_time,
@@ -31,12 +32,13 @@ from cosmo.policy.rules.outstanding import (
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.site import (
     Known,
-    best_so_far,
     comes_first,
     known_of,
     no_draws,
+    or_local,
     reached,
     reject,
+    surely_local,
 )
 
 Floats = NDArray[np.float64]
@@ -47,6 +49,7 @@ class State(NamedTuple):
 
     known: Known
     own: Outstanding
+    caution: float
     draws: Floats  # [world, task, k], for ties
     bits: bool  # whether SNs say that they are hot
 
@@ -62,7 +65,7 @@ def fewest(seen: Any, state: Any, row: Any, hot: Any) -> Any:
         is_hot = state.bits and not is_open(seen, row, column)
         if is_hot != hot or not may_try(seen, own, row, column):
             continue
-        count = own.count[task.world, task.en, column]
+        count = own.unanswered[task.world, task.en, column]
         per_slot = (count + 1) / known.sn_slots[sn]
         if not in_time(seen, known, row, column, queue_wait_ms(known, own, sn, count)):
             continue
@@ -72,14 +75,13 @@ def fewest(seen: Any, state: Any, row: Any, hot: Any) -> Any:
 
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
-    """At the EN if that is in time, else at the SN with the fewest own tasks."""
-    best, _ = best_so_far(seen, state.known, row)
-    if best == 0:
-        return best
+    """At the EN if that is surely in time, else at the SN with the fewest own tasks."""
+    if surely_local(seen, state.known, row, state.caution):
+        return 0
     best = fewest(seen, state, row, False)
     if state.bits and best == reject(seen):
         best = fewest(seen, state, row, True)
-    return best
+    return or_local(seen, state.known, row, best)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -94,17 +96,18 @@ class InFlight(Method):
 
     carries = NOTHING
 
-    def __init__(self, hot_ms: Positive | None = None) -> None:
-        self.hot_ms = hot_ms
+    def __init__(self, caution: Positive = CAUTION, hot_ms: Positive | None = None) -> None:
+        self.caution, self.hot_ms = caution, hot_ms
         self.carries = NOTHING if hot_ms is None else threshold.BIT
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """Counts of own tasks."""
         bits = self.hot_ms is not None
-        state = State(known_of(site), none_outstanding(site), no_draws(site), bits)
+        own, caution = none_outstanding(site), float(self.caution)
+        state = State(known_of(site), own, caution, no_draws(site), bits)
         return RuleDispatcher(site, EnRule(decide, choose, hear), state)
 
     def updater(self, site: Site) -> Updater:
         """Bits, where SNs send them."""
         assert self.hot_ms is not None
-        return threshold.updater(site, 0.5 * self.hot_ms, self.hot_ms)
+        return threshold.updater(site, 0.5 * self.hot_ms, self.hot_ms, len(site.sn))

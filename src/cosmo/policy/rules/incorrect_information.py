@@ -1,4 +1,4 @@
-"""`aoii`: age of incorrect information. SNs report once an EN has been wrong about them for a while.
+"""`aoii`: age of incorrect information. SNs report once an EN has been wrong about them too long.
 
 After A. Maatouk, S. Kriouile, M. Assaad and A. Ephremides, "The Age of Incorrect Information: A New
 Performance Metric for Status Updates" (2020). What matters is not how old a status is but for how
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import NO_NODE, Dispatcher, Method, Site, Updater
-from cosmo.policy.parameters import Positive
+from cosmo.node import Dispatcher, Method, Site, Updater
+from cosmo.policy.parameters import Positive, PositiveInt
 from cosmo.policy.rules import join_below_threshold as threshold
 from cosmo.policy.rules.join_below_threshold import BIT, CHECK_MS, Bits, note_told, overdue
+from cosmo.policy.rules.outstanding import CAUTION
 from cosmo.policy.rules.power_of_d import wait_ms
 from cosmo.policy.rules.run import RuleUpdater, SnRule
 
@@ -45,7 +46,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
     in_time = wait_ms(sn, node.sn_state, bits) <= bits.high_ms
     for column in range(seen.en.shape[1]):
         tell = False
-        if seen.en[row, column] != NO_NODE:
+        if bits.subset[sn, column]:
             since_ms = np.inf
             if bits.open[world, sn, column] != in_time:
                 since_ms = min(state.wrong_since_ms[world, sn, column], node.time_ms)
@@ -62,15 +63,22 @@ class AgeOfIncorrectInformation(Method):
 
     carries = BIT
 
-    def __init__(self, age_ms: Positive = 10.0, wait_ms: Positive = 20.0) -> None:
+    def __init__(
+        self,
+        age_ms: Positive = 3.0,
+        wait_ms: Positive = 25.0,
+        keep: PositiveInt = 6,
+        caution: Positive = CAUTION,
+    ) -> None:
         self.age_ms, self.wait_ms = age_ms, wait_ms
+        self.keep, self.caution = keep, caution
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """A random SN that says yes."""
-        return threshold.dispatcher(site)
+        return threshold.dispatcher(site, self.keep, self.caution)
 
     def updater(self, site: Site) -> Updater:
         """By the age of what is wrong."""
-        bits = threshold.bits(site, self.wait_ms, self.wait_ms)
+        bits = threshold.bits(site, self.wait_ms, self.wait_ms, self.keep)
         state = State(float(self.age_ms), bits, np.full(bits.sent_ms.shape, np.inf))
         return RuleUpdater(SnRule(send, encode), state, BIT)

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
-from cosmo.node import NO_NODE, Dispatcher, Method, Site, Updater
-from cosmo.policy.parameters import Positive
+from cosmo.node import Dispatcher, Method, Site, Updater
+from cosmo.policy.parameters import Positive, PositiveInt
 from cosmo.policy.rules.outstanding import (
+    CAUTION,
     Outstanding,
     hear,
     in_time,
@@ -31,13 +32,15 @@ from cosmo.policy.rules.power_of_d import wait_ms
 from cosmo.policy.rules.run import EnRule, RuleDispatcher, RuleUpdater, SnRule
 from cosmo.policy.rules.site import (
     Known,
-    best_so_far,
     comes_first,
     known_of,
     no_draws,
+    or_local,
     reached,
     reject,
+    surely_local,
 )
+from cosmo.policy.subsets import en_subset, sn_subset
 
 Floats = NDArray[np.float64]
 
@@ -50,29 +53,32 @@ class State(NamedTuple):
 
     known: Known
     own: Outstanding
+    caution: float
+    subset: NDArray[np.bool_]  # [EN, k] the SNs that an EN uses
     draws: Floats  # [world, task, k]
 
 
 def is_open(seen: Any, row: Any, column: Any) -> Any:
     """Whether an SN is open by its last status; so is one that has sent none yet (R14)."""
     source = seen.status_ms[row, column]
-    return not source == source or seen.status[row, column, 0] > 0.5
+    return source != source or seen.status[row, column, 0] > 0.5
 
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
-    """At the EN if that is in time, else at a random open SN that an idle slot is in time at."""
-    best, _ = best_so_far(seen, state.known, row)
-    if best == 0:
-        return best
+    """At the EN if that is surely in time, else at a random open SN."""
+    if surely_local(seen, state.known, row, state.caution):
+        return 0
     best, least = reject(seen), np.inf
     for column in range(reached(seen, row)):
+        if not state.subset[seen.dispatch[row].en, column]:
+            continue
         if not is_open(seen, row, column) or not may_try(seen, state.own, row, column):
             continue
         if not in_time(seen, state.known, row, column, 0.0):
             continue
         if comes_first(seen, state, row, column, 0.0, best, least):  # all alike: by their draws
             best, least = column + 1, 0.0
-    return best
+    return or_local(seen, state.known, row, best)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -90,6 +96,7 @@ class Bits(NamedTuple):
     longest_ms: float  # deadline
     largest_bytes: float  # that a task may reserve
     sn_full_rate: Floats  # [SN]
+    subset: NDArray[np.bool_]  # [SN, k] the ENs that use an SN
     open: NDArray[np.bool_]  # [world, SN, k]
     sent_ms: Floats  # [world, SN, k]; -inf: nothing yet
 
@@ -125,7 +132,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
     wait = wait_ms(node.sn, node.sn_state, state)
     for column in range(seen.en.shape[1]):
         tell = False
-        if seen.en[row, column] != NO_NODE:
+        if state.subset[node.sn, column]:
             was_open = state.open[node.world, node.sn, column]
             limit_ms = state.high_ms if was_open else state.low_ms
             now_open = wait <= limit_ms
@@ -138,29 +145,32 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
     answers.interval_ms[row] = CHECK_MS
 
 
-def bits(site: Site, low_ms: float, high_ms: float) -> Bits:
+def bits(site: Site, low_ms: float, high_ms: float, keep: int) -> Bits:
     """What SNs begin with: every EN takes them to be open."""
-    channels = (site.worlds, *site.links.reached_by[0].shape)
+    subset = en_subset(site, keep)
+    channels = (site.worlds, *subset.shape)
     return Bits(
         low_ms=float(low_ms),
         high_ms=float(high_ms),
         longest_ms=float(site.tasks.deadline_ms[1]),
         largest_bytes=float(site.largest_reservation),
         sn_full_rate=site.sn.full_rate,
+        subset=subset,
         open=np.ones(channels, np.bool_),
         sent_ms=np.full(channels, -np.inf),
     )
 
 
-def dispatcher(site: Site) -> Dispatcher:
+def dispatcher(site: Site, keep: int, caution: float) -> Dispatcher:
     """The rule at the ENs of a site."""
-    state = State(known_of(site), none_outstanding(site), no_draws(site))
+    own, subset = none_outstanding(site), sn_subset(site, keep)
+    state = State(known_of(site), own, float(caution), subset, no_draws(site))
     return RuleDispatcher(site, EnRule(decide, choose, hear), state)
 
 
-def updater(site: Site, low_ms: float, high_ms: float) -> Updater:
+def updater(site: Site, low_ms: float, high_ms: float, keep: int) -> Updater:
     """The rule at the SNs of a site."""
-    return RuleUpdater(SnRule(send, encode), bits(site, low_ms, high_ms), BIT)
+    return RuleUpdater(SnRule(send, encode), bits(site, low_ms, high_ms, keep), BIT)
 
 
 class JoinBelowThreshold(Method):
@@ -168,15 +178,22 @@ class JoinBelowThreshold(Method):
 
     carries = BIT
 
-    def __init__(self, high_ms: Positive = 20.0, low_ms: Positive = 10.0) -> None:
+    def __init__(
+        self,
+        high_ms: Positive = 30.0,
+        low_ms: Positive = 20.0,
+        keep: PositiveInt = 6,
+        caution: Positive = CAUTION,
+    ) -> None:
         if low_ms > high_ms:
             raise InputError(f"low_ms = {low_ms:g}: must be at most high_ms = {high_ms:g}")
         self.high_ms, self.low_ms = high_ms, low_ms
+        self.keep, self.caution = keep, caution
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """A random open SN."""
-        return dispatcher(site)
+        return dispatcher(site, self.keep, self.caution)
 
     def updater(self, site: Site) -> Updater:
         """When the wait crosses a threshold."""
-        return updater(site, self.low_ms, self.high_ms)
+        return updater(site, self.low_ms, self.high_ms, self.keep)

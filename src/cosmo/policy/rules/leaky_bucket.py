@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 
 from cosmo.node import GIVEN_UP, NOTHING, Dispatcher, Method, Site
 from cosmo.policy.parameters import Positive, PositiveInt
-from cosmo.policy.rules.outstanding import in_time
+from cosmo.policy.rules.outstanding import CAUTION, in_time
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.site import (
     Known,
-    best_so_far,
     comes_first,
     draw_of,
     known_of,
     no_draws,
+    or_local,
     reached,
     reject,
+    surely_local,
 )
 
 Floats = NDArray[np.float64]
@@ -42,6 +43,7 @@ class State(NamedTuple):
     d: int
     inflation: float
     failure_ms: float
+    caution: float
     draws: Floats  # [world, task, k]
     level_ms: Floats  # [world, EN, k], …
     at_ms: Floats  # … and of when
@@ -65,11 +67,10 @@ def drawn(seen: Any, state: Any, row: Any, column: Any) -> Any:
 
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
-    """At the EN if that is in time, else at the SN with the lowest bucket of those drawn."""
+    """At the EN if that is surely in time, else at the SN with the lowest bucket of those drawn."""
     task = seen.dispatch[row]
-    best, _ = best_so_far(seen, state.known, row)
-    if best == 0:
-        return best
+    if surely_local(seen, state.known, row, state.caution):
+        return 0
     best, least = reject(seen), np.inf
     for column in range(reached(seen, row)):
         if not drawn(seen, state, row, column):
@@ -79,7 +80,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
             continue
         if comes_first(seen, state, row, column, held_ms, best, least):
             best, least = column + 1, held_ms
-    return best
+    return or_local(seen, state.known, row, best)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -112,9 +113,14 @@ class LeakyBucket(Method):
     carries = NOTHING
 
     def __init__(
-        self, d: PositiveInt = 2, inflation: Positive = 2.0, failure_ms: Positive = 50.0
+        self,
+        d: PositiveInt = 3,
+        inflation: Positive = 2.0,
+        failure_ms: Positive = 50.0,
+        caution: Positive = CAUTION,
     ) -> None:
-        self.d, self.inflation, self.failure_ms = d, inflation, failure_ms
+        self.d, self.inflation = d, inflation
+        self.failure_ms, self.caution = failure_ms, caution
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """Buckets of own tasks."""
@@ -124,6 +130,7 @@ class LeakyBucket(Method):
             d=int(self.d),
             inflation=float(self.inflation),
             failure_ms=float(self.failure_ms),
+            caution=float(self.caution),
             draws=no_draws(site),
             level_ms=np.zeros(cells),
             at_ms=np.zeros(cells),

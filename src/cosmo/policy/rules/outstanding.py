@@ -14,13 +14,14 @@ from cosmo.policy.rules.site import remote_delay_ms, upload_ms
 
 Floats = NDArray[np.float64]
 
+CAUTION = 3.0  # times that the expected wait at the EN counts: demands may be larger than declared
 SILENCE_MS = 200.0  # after an unanswered task, before the SN is tried again
 
 
 class Outstanding(NamedTuple):
     """What ENs know of their own tasks at the SNs that they reach."""
 
-    count: NDArray[np.int64]  # [world, EN, k] tasks without an answer
+    unanswered: NDArray[np.int64]  # [world, EN, k] tasks without an answer
     silent_ms: Floats  # [world, EN, k] when one last stayed unanswered; -inf once the SN answers
     mean_cycles: float  # of a task
 
@@ -35,16 +36,16 @@ def none_outstanding(site: Site) -> Outstanding:
 def note_sent(seen: Any, own: Any, row: Any, action: Any) -> None:
     """A task was decided on: it is outstanding if it goes to an SN."""
     task = seen.dispatch[row]
-    if action >= 1 and action <= own.count.shape[2]:
-        own.count[task.world, task.en, action - 1] += 1
+    if action >= 1 and action <= own.unanswered.shape[2]:
+        own.unanswered[task.world, task.en, action - 1] += 1
 
 
 def note_answer(fact: Any, own: Any) -> None:
     """A task has ended. An SN that left it unanswered is silent until it answers another one."""
-    if fact.action < 1 or fact.action > own.count.shape[2]:
+    if fact.action < 1 or fact.action > own.unanswered.shape[2]:
         return
     world, en, column = fact.world, fact.en, fact.action - 1
-    own.count[world, en, column] = max(own.count[world, en, column] - 1, 0)
+    own.unanswered[world, en, column] = max(own.unanswered[world, en, column] - 1, 0)
     if fact.fate == DONE or fact.fate == REFUSED:
         own.silent_ms[world, en, column] = -np.inf
     elif fact.fate != GIVEN_UP:
@@ -62,7 +63,7 @@ def may_try(seen: Any, own: Any, row: Any, column: Any) -> Any:
     silent_ms = own.silent_ms[task.world, task.en, column]
     if silent_ms == -np.inf:
         return True
-    alone = own.count[task.world, task.en, column] == 0
+    alone = own.unanswered[task.world, task.en, column] == 0
     return alone and task.time_ms - silent_ms >= SILENCE_MS
 
 

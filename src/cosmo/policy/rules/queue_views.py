@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import GIVEN_UP, NO_NODE, REFUSED, REQUESTS, Dispatcher, Method, Site, Updater
-from cosmo.policy.parameters import Positive
+from cosmo.node import GIVEN_UP, REFUSED, REQUESTS, Dispatcher, Method, Site, Updater
+from cosmo.policy.parameters import Positive, PositiveInt
 from cosmo.policy.rules.outstanding import (
+    CAUTION,
     Outstanding,
     in_time,
     may_try,
@@ -34,14 +35,16 @@ from cosmo.policy.rules.outstanding import (
 from cosmo.policy.rules.run import EnRule, RuleDispatcher, RuleUpdater, SnRule
 from cosmo.policy.rules.site import (
     Known,
-    best_so_far,
     comes_first,
     known_of,
     no_draws,
+    or_local,
     reached,
     reject,
+    surely_local,
     upload_ms,
 )
+from cosmo.policy.subsets import en_subset, sn_subset
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,6 +58,8 @@ class State(NamedTuple):
 
     known: Known
     own: Outstanding
+    caution: float
+    subset: NDArray[np.bool_]  # [EN, k] the SNs that an EN uses
     results_shorten: bool  # else the view is an upper bound until the next status
     draws: Floats  # [world, task, k], for ties
     next_entry: Ints  # [world, EN, k]
@@ -80,25 +85,27 @@ def length(seen: Any, state: Any, row: Any, column: Any) -> Any:
 
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
-    """At the EN if that is in time, else at the SN with the shortest queue a slot, this task
+    """At the EN if that is surely in time, else at the SN with the shortest queue a slot, this task
     included.
     """
     known = state.known
-    best, _ = best_so_far(seen, known, row)
-    if best == 0:
-        return best
+    if surely_local(seen, known, row, state.caution):
+        return 0
     best, least, ahead = reject(seen), np.inf, 0.0
     for column in range(reached(seen, row)):
+        if not state.subset[seen.dispatch[row].en, column]:
+            continue
         if not may_try(seen, state.own, row, column):
             continue
         queue = length(seen, state, row, column)
         per_slot = (queue + 1.0) / known.sn_slots[seen.sn[row, column]]
         if comes_first(seen, state, row, column, per_slot, best, least):
             best, least, ahead = column + 1, per_slot, queue
-    if best == reject(seen):
-        return best
-    wait = queue_wait_ms(known, state.own, seen.sn[row, best - 1], ahead)
-    return best if in_time(seen, known, row, best - 1, wait) else reject(seen)
+    if best != reject(seen):
+        wait = queue_wait_ms(known, state.own, seen.sn[row, best - 1], ahead)
+        if not in_time(seen, known, row, best - 1, wait):
+            best = reject(seen)
+    return or_local(seen, known, row, best)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -139,7 +146,8 @@ class Turns(NamedTuple):
 
     interval_ms: float
     one_at_a_time: bool  # ENs take turns; else all are told
-    ens: Ints  # [SN] that reach it
+    subset: NDArray[np.bool_]  # [SN, k] the ENs that use an SN
+    users: Ints  # [SN] how many, at least 1
     turn: Ints  # [world, SN] whose turn it is
 
 
@@ -156,9 +164,12 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
     first = node.time_ms == 0.0
     if first:
         answers.interval_ms[row] = state.interval_ms * (sn + 1) / sns
+    place = 0
     for column in range(seen.en.shape[1]):
-        theirs = not state.one_at_a_time or column == state.turn[world, sn] % state.ens[sn]
-        answers.send[row, column] = theirs and not first and seen.en[row, column] != NO_NODE
+        uses = state.subset[sn, column]
+        theirs = not state.one_at_a_time or place == state.turn[world, sn] % state.users[sn]
+        answers.send[row, column] = uses and theirs and not first
+        place += 1 if uses else 0
     if not first:
         state.turn[world, sn] += 1
 
@@ -169,8 +180,8 @@ class _QueueViews(Method):
     carries = LENGTH
     results_shorten = one_at_a_time = False
 
-    def __init__(self, interval_ms: Positive) -> None:
-        self.interval_ms = interval_ms
+    def __init__(self, interval_ms: Positive, keep: PositiveInt, caution: Positive) -> None:
+        self.interval_ms, self.keep, self.caution = interval_ms, keep, caution
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """Views of the SNs' queues."""
@@ -179,6 +190,8 @@ class _QueueViews(Method):
         state = State(
             known=known_of(site),
             own=none_outstanding(site),
+            caution=float(self.caution),
+            subset=sn_subset(site, self.keep),
             results_shorten=self.results_shorten,
             draws=no_draws(site),
             next_entry=np.zeros(cells, np.int64),
@@ -190,9 +203,10 @@ class _QueueViews(Method):
 
     def updater(self, site: Site) -> Updater:
         """By the clock."""
-        ens = (site.links.reached_by[0] != NO_NODE).sum(axis=1).astype(np.int64)
+        subset = en_subset(site, self.keep)
         first = np.tile(np.arange(len(site.sn)), (site.worlds, 1))  # SNs begin with different ENs
-        state = Turns(float(self.interval_ms), self.one_at_a_time, ens, first)
+        users = np.maximum(subset.sum(axis=1), 1)
+        state = Turns(float(self.interval_ms), self.one_at_a_time, subset, users, first)
         return RuleUpdater(SnRule(send, encode), state, LENGTH)
 
 
@@ -201,12 +215,22 @@ class LocalShortestQueue(_QueueViews):
 
     results_shorten = one_at_a_time = True
 
-    def __init__(self, interval_ms: Positive = 20.0) -> None:
-        super().__init__(interval_ms)
+    def __init__(
+        self,
+        interval_ms: Positive = 20.0,
+        keep: PositiveInt = 6,
+        caution: Positive = CAUTION,
+    ) -> None:
+        super().__init__(interval_ms, keep, caution)
 
 
 class SparseJoinShortestQueue(_QueueViews):
     """The shortest queue by upper bounds that own tasks raise and rare statuses set anew."""
 
-    def __init__(self, interval_ms: Positive = 50.0) -> None:
-        super().__init__(interval_ms)
+    def __init__(
+        self,
+        interval_ms: Positive = 20.0,
+        keep: PositiveInt = 6,
+        caution: Positive = CAUTION,
+    ) -> None:
+        super().__init__(interval_ms, keep, caution)

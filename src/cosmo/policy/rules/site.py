@@ -128,6 +128,23 @@ def remote_delay_ms(seen: Any, known: Any, row: Any, column: Any, upload: Any, w
     return elapsed + upload + wait + task.cycles / known.sn_speed[sn] + back
 
 
+def surely_local(seen: Any, known: Any, row: Any, caution: Any) -> Any:
+    """Whether a task can be done at the EN in time even if it waits `caution` times as long there
+    as the demands that nodes see say (R35).
+    """
+    task = seen.dispatch[row]
+    delay = local_delay_ms(seen, known, row) + (caution - 1.0) * task.local_wait_ms
+    return task.local_room and delay <= task.deadline_ms
+
+
+def or_local(seen: Any, known: Any, row: Any, action: Any) -> Any:
+    """An action, or 0 instead of a rejection if a task can be done at the EN in time."""
+    if action != reject(seen):
+        return action
+    best, _ = best_so_far(seen, known, row)
+    return best
+
+
 def best_so_far(seen: Any, known: Any, row: Any) -> Any:
     """(0, its delay) if a task can be done at the EN in time, else (reject, infinity): what the
     SNs have to beat.
