@@ -65,7 +65,7 @@ class AgeOfIncorrectInformation(Method):
 
     def __init__(
         self,
-        age_ms: Positive = 3.0,
+        age_ms: Positive = 2.0,
         wait_ms: Positive = 25.0,
         keep: PositiveInt = 6,
         caution: Positive = CAUTION,

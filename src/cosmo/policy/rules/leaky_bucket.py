@@ -114,7 +114,7 @@ class LeakyBucket(Method):
 
     def __init__(
         self,
-        d: PositiveInt = 3,
+        d: PositiveInt = 6,
         inflation: Positive = 2.0,
         failure_ms: Positive = 50.0,
         caution: Positive = CAUTION,

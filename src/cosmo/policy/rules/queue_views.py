@@ -218,7 +218,7 @@ class LocalShortestQueue(_QueueViews):
     def __init__(
         self,
         interval_ms: Positive = 20.0,
-        keep: PositiveInt = 6,
+        keep: PositiveInt = 12,
         caution: Positive = CAUTION,
     ) -> None:
         super().__init__(interval_ms, keep, caution)
@@ -229,7 +229,7 @@ class SparseJoinShortestQueue(_QueueViews):
 
     def __init__(
         self,
-        interval_ms: Positive = 20.0,
+        interval_ms: Positive = 10.0,
         keep: PositiveInt = 6,
         caution: Positive = CAUTION,
     ) -> None:
