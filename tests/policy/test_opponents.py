@@ -155,6 +155,14 @@ def test_a_silent_sn_is_tried_now_and_then_with_one_task_until_it_answers():
     assert [en.decide(**after) for _ in range(4)] == [silent] * 4
 
 
+def test_a_task_that_the_en_abandons_says_nothing_of_its_sn():
+    en = En("in-flight")
+    at = en.decide()
+    en.decide(), en.decide()
+    en.hear(0, at, GIVEN_UP, False)
+    assert [en.decide(effect=False, task=task) for task in range(5)] == [at] * 5
+
+
 def test_a_task_that_was_given_up_or_ran_at_the_en_is_no_answer_of_an_sn():
     en = En("in-flight")
     before = [en.decide() for _ in range(5)]

@@ -125,7 +125,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
     idle, ens = node.sn_state[IDLE], state.ens[sn]
     for column in range(seen.en.shape[1]):
         answers.send[row, column] = False
-    offered = min(state.offered[world, sn], idle)
+    offered = state.offered[world, sn]
     for _turn in range(ens):
         if offered >= idle:
             break
