@@ -65,6 +65,9 @@ COMPILED = (
     *("prequal:most_uses=2,oldest_ms=4,quantile=0.4", "cosmo-next"),
     *("aoci-online:timeout_ms=4,cost_ms2=20", "aoci-online/estimate:cost_ms2=100"),
     "admission-control:window_ms=20,kappa=1000,threshold=0.7,aggression=1.5",
+    *("jbt:high_ms=4,low_ms=2,keep=2", "aoii:age_ms=1.5,wait_ms=3", "jiq:caution=1"),
+    *("lsq:interval_ms=3", "sparse-jsq:interval_ms=9,keep=2", "leaky-bucket:d=2,failure_ms=9"),
+    *("in-flight", "in-flight:hot_ms=3"),
 )
 
 

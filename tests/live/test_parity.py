@@ -70,7 +70,13 @@ def method_sends(name):
     return name in ("periodic", "aoi-threshold", "aov-gap", "aoci-online", "prequal", "cosmo")
 
 
-@pytest.mark.parametrize("name", ["cosmo-next", "prequal", "admission-control", "all-offload"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("cosmo-next", "prequal", "admission-control", "all-offload"),
+        *("in-flight:hot_ms=5", "jbt:high_ms=9,low_ms=3", "jiq", "lsq", "leaky-bucket"),
+    ],
+)
 def test_several_nodes_of_each_kind_do_so_too(name):
     _check(load("campus", [*SHORT, "workload.rate=180"]), name)
 

@@ -8,6 +8,7 @@ from cosmo.control.registry import BASELINES, METHODS
 
 _BY_CONTENT = {"threshold": 0.048, "check_ms": 1.0, "timeout_ms": 50.0}
 _ONLINE = {"cost_ms2": 660.0, "check_ms": 1.0, "timeout_ms": 50.0}
+_USED = {"keep": 6, "caution": 3.0}
 _FEW = {"d": 2, "keep": 3, "numbers": 1}
 DEFAULTS = {
     "periodic": {"interval_ms": 100.0},
@@ -23,6 +24,13 @@ DEFAULTS = {
     },
     "power-of-d": {**_FEW, "threshold_ms": 15.0, "interval_ms": None, "check_ms": 1.0},
     "piggyback": {**_FEW, "gap_ms": 1.0},
+    "jbt": {"high_ms": 30.0, "low_ms": 20.0, **_USED},
+    "jiq": {"caution": 3.0},
+    "lsq": {"interval_ms": 20.0, "keep": 12, "caution": 3.0},
+    "sparse-jsq": {"interval_ms": 10.0, **_USED},
+    "aoii": {"age_ms": 2.0, "wait_ms": 25.0, **_USED},
+    "in-flight": {"caution": 3.0, "hot_ms": None},
+    "leaky-bucket": {"d": 6, "inflation": 2.0, "failure_ms": 50.0, "caution": 3.0},
     "back-off": {"pause_ms": 25.0},
     "priced-books": {"most_cycles": 1.8e6, "price": 25_000.0},
     "adaptive-prices": {"horizon_ms": 125.0},

@@ -11,7 +11,10 @@ from cosmo.seeds import Purpose
 from observations import site, tasks
 
 CAMPUS = load("campus")
-DRAWING = ("random", "power-of-d", "admission-control", "cosmo-next")
+DRAWING = (
+    *("random", "power-of-d", "admission-control", "cosmo-next"),
+    *("self-tracking", "never", "prequal", "jbt", "lsq", "in-flight", "leaky-bucket"),
+)
 BEYOND = 2**31 + 12_345
 
 

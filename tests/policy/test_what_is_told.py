@@ -164,7 +164,8 @@ def test_decisions_depend_on_nothing_but_the_numbers_that_were_sent(name, blank)
     assert quiet == busy
 
 
-@pytest.mark.parametrize("name", WITH_STATUS)
+# With one SN, `jiq` sends tasks there whether it has offered a slot or not.
+@pytest.mark.parametrize("name", [name for name in WITH_STATUS if name != "jiq"])
 def test_with_the_numbers_they_do_differ(name):
     """Else a blank would blank nothing."""
     quiet, busy = _decided(WITH_STATUS[name](), None)

@@ -249,7 +249,7 @@ def play_compiled(
     worlds = Worlds(scenario, episodes, carries, rides=updater is not None and updater.rides)
     rule, en = _YARDSTICK, worlds.turn.truth
     if isinstance(dispatcher, RuleDispatcher):
-        tasks = max(int(np.bincount(each.tasks.en, minlength=1).max()) for each in episodes)
+        tasks = max(each.tasks.most_of_an_en for each in episodes)
         rule, en = dispatcher.rule, dispatcher.with_draws(tasks)
     counts = np.zeros((2, len(episodes)), np.int64)
     measured = regret and updater is not None and rule.choose is not None
@@ -274,12 +274,33 @@ def _moved(worlds: Worlds, on: Callable[..., Any]) -> bool:
         raise InputError(str(error)) from None
 
 
-def en_player(dispatcher: Dispatcher) -> Callable[..., None] | None:
+class EnPlayer:
+    """A compiled rule that remembers nothing at the ENs: what `Worlds.advance_playing` wants."""
+
+    def __init__(self, dispatcher: RuleDispatcher) -> None:
+        self._play, self._state = _en_player(dispatcher.rule), dispatcher.state
+        self.has_draws = dispatcher.has_draws
+
+    def __call__(self, constants: Any, world: Any, turn: Any) -> None:
+        """Run every world on until only SNs are asked."""
+        self._play(constants, world, turn, self._state)
+
+    def start(self, world: int, dispatcher: RuleDispatcher, tasks: int) -> None:
+        """A world starts anew, with the draws that a dispatcher has for so many tasks of an EN."""
+        drawn, kept = dispatcher.with_draws(tasks).draws, self._state.draws
+        if len(kept) != len(drawn) or kept.shape[2] < drawn.shape[2]:
+            room = np.empty(drawn.shape)
+            if len(kept) == len(drawn):
+                room[:, :, : kept.shape[2]] = kept
+            self._state = self._state._replace(draws=room)
+        self._state.draws[world, :, : drawn.shape[2]] = drawn[world]
+
+
+def en_player(dispatcher: Dispatcher) -> EnPlayer | None:
     """What `Worlds.advance_playing` wants, if a dispatcher is a rule that remembers nothing.
 
     Worlds start anew one by one, and a memory would have to.
     """
     if type(dispatcher) is not RuleDispatcher or not dispatcher.rule.forgets:
         return None
-    play, state = _en_player(dispatcher.rule), dispatcher.state
-    return lambda constants, world, turn: play(constants, world, turn, state)
+    return EnPlayer(dispatcher)

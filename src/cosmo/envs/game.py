@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.control.compiled import en_player
+from cosmo.control.compiled import EnPlayer, en_player
 from cosmo.control.compiled_rows import with_compiled_rows
 from cosmo.control.play import dispatched, encoded, ridden, updated
 from cosmo.control.update_intervals import IntervalCheck, check_intervals
@@ -66,6 +66,10 @@ class Opponents:
         oldest = int(self.generation.min())
         self._made = {number: made for number, made in self._made.items() if number >= oldest}
 
+    def of(self, world: int) -> Any:
+        """The opponent of a world."""
+        return self._of(int(self.generation[world]))
+
     def _of(self, generation: int) -> Any:
         if generation not in self._made:
             self._made[generation] = self._make(generation)
@@ -90,7 +94,7 @@ class Game:
 
     def __init__(self, scenario: Scenario, method: Method, dimensions: int) -> None:
         self.scenario, self.method, self._dimensions = scenario, method, dimensions
-        self._compiled: Callable[..., None] | None = None  # the other side, if it can be
+        self._compiled: EnPlayer | None = None  # the other side, if it can be
         self.site = site_of(scenario)
 
     def begin(self, seeds: Sequence[int], numbers: Sequence[int]) -> Floats:
@@ -104,6 +108,8 @@ class Game:
         self.worlds = start(self.scenario, episodes, self._dimensions, self.rides)
         self.ledger = Ledger(self.scenario, episodes, self._dimensions)
         self.opponents = Opponents(self._opponent, len(episodes))
+        for world, chosen in enumerate(episodes):
+            self._started(world, chosen.tasks.most_of_an_en)
         self.seen = np.zeros((len(episodes), len(self.view.names)), np.float32)
         self.time_ms = np.zeros(len(episodes))
         self._reward = np.zeros(len(episodes))
@@ -123,6 +129,7 @@ class Game:
             chosen = episode(self.scenario, self._seeds[world], number)
             self.worlds.restart(world, chosen)
             self.ledger.restart(world, chosen)
+            self._started(world, chosen.tasks.most_of_an_en)
         self._to_agent(self._advance(self.side))
 
     def step(self, action: NDArray[np.int64]) -> tuple[Floats, NDArray[np.float64]]:
@@ -155,6 +162,9 @@ class Game:
     def _to_agent(self, turn: Decisions) -> None:
         """Let the other side play until every world waits for the agent or is over."""
         raise NotImplementedError
+
+    def _started(self, world: int, tasks: int) -> None:
+        """A world is at the start of an episode of so many tasks of an EN."""
 
     def _answer(self, action: NDArray[np.int64]) -> None:
         raise NotImplementedError
@@ -238,11 +248,15 @@ class UpdateGame(Game):
         check_intervals(intervals_ms)
         self._intervals_ms = np.array(intervals_ms)
         self.actions = 2 * len(intervals_ms)
-        # Rules that hear nothing and draw nothing decide alike in every episode.
+        # Rules that hear nothing decide alike in every episode, but for their draws.
         self._compiled = en_player(made_dispatcher(method, self.site))
 
     def _opponent(self, generation: int) -> Any:
         return _Opponent(self.method, self._site(generation))
+
+    def _started(self, world: int, tasks: int) -> None:
+        if self._compiled is not None and self._compiled.has_draws:
+            self._compiled.start(world, self.opponents.of(world).dispatcher, tasks)
 
     def _advance(self, hold: str) -> Decisions:
         play = self._compiled
@@ -295,17 +309,17 @@ class _Opponent:
 
     def __init__(self, method: Method, site: Site) -> None:
         self._method = method
-        self._dispatcher = with_compiled_rows(made_dispatcher(method, site))
+        self.dispatcher = with_compiled_rows(made_dispatcher(method, site))
         self._updater = Updater() if method.carries == NOTHING else made_updater(method, site)
         self._carries = RAW if method.carries == NOTHING else method.carries
 
     def act(self, tasks: DispatchObservation, worlds: Batch, rows: Any) -> NDArray[np.int64]:
         """[row] actions."""
-        return dispatched(self._method, self._dispatcher, tasks, worlds, rows)
+        return dispatched(self._method, self.dispatcher, tasks, worlds, rows)
 
     def hear(self, feedback: Feedback) -> None:
         """What became of the ENs' tasks."""
-        ask(self._method, self._dispatcher.observe, feedback)
+        ask(self._method, self.dispatcher.observe, feedback)
 
     def encoded(self, nodes: UpdateObservation, send: NDArray[np.bool_]) -> NDArray[np.float64]:
         """[row, d] numbers of those that send."""

@@ -22,10 +22,16 @@ from cosmo.policy.rules.aoi_threshold import AoiThreshold
 from cosmo.policy.rules.aov_gap import AovGap
 from cosmo.policy.rules.back_off import BackOff
 from cosmo.policy.rules.fixed import AllLocal, AllOffload, LocalUntilFull
+from cosmo.policy.rules.idle_queue import JoinIdleQueue
+from cosmo.policy.rules.in_flight import InFlight
+from cosmo.policy.rules.incorrect_information import AgeOfIncorrectInformation
+from cosmo.policy.rules.join_below_threshold import JoinBelowThreshold
+from cosmo.policy.rules.leaky_bucket import LeakyBucket
 from cosmo.policy.rules.periodic import Never, Periodic, by_estimate
 from cosmo.policy.rules.power_of_d import Piggyback, PowerOfD
 from cosmo.policy.rules.prequal import Prequal
 from cosmo.policy.rules.priced import PricedBooks
+from cosmo.policy.rules.queue_views import LocalShortestQueue, SparseJoinShortestQueue
 from cosmo.policy.rules.self_tracking import SelfTracking
 from cosmo.policy.rules.uniform import Random
 from cosmo.policy.trained import TRAINED, Trained
@@ -47,6 +53,13 @@ METHODS: dict[str, type[Method]] = {
     "admission-control": AdmissionControl,
     "power-of-d": PowerOfD,
     "piggyback": Piggyback,
+    "jbt": JoinBelowThreshold,
+    "jiq": JoinIdleQueue,
+    "lsq": LocalShortestQueue,
+    "sparse-jsq": SparseJoinShortestQueue,
+    "aoii": AgeOfIncorrectInformation,
+    "in-flight": InFlight,
+    "leaky-bucket": LeakyBucket,
     "self-tracking": SelfTracking,
     "back-off": BackOff,
     "priced-books": PricedBooks,

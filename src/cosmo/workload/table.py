@@ -41,6 +41,11 @@ class Tasks:
         return self.cycles if self.true_cycles is None else self.true_cycles
 
     @property
+    def most_of_an_en(self) -> int:
+        """How many tasks the EN has that has most of them."""
+        return int(np.bincount(self.en, minlength=1).max())
+
+    @property
     def columns(self) -> tuple[NDArray[Any], ...]:
         """All columns in order; without the true cycles if these are as declared."""
         six = self.time_ms, self.en, self.ue, self.input_bytes, self.cycles, self.deadline_ms

@@ -22,7 +22,7 @@ from cosmo.policy.parameters import Positive
 from cosmo.policy.rules.priced import outstanding_ms, total_rate
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.self_tracking import Backlog, faster_route, no_backlog, record
-from cosmo.policy.rules.site import Known, known_of, reject
+from cosmo.policy.rules.site import Known, known_of, reject, tie_draws
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +49,7 @@ class State(NamedTuple):
 
     known: Known
     backlog: Backlog
+    draws: Floats  # [world, EN, task, k], for ties
     total_rate: Floats  # [EN]
     largest_cycles: float
     share_per_task: float  # of all nodes' capacity, that one task a ms at each EN asks for
@@ -98,7 +99,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
     """The choice of `self-tracking`, unless the task is too dear at this load."""
     if seen.dispatch[row].cycles > most_cycles(seen, state, row):
         return reject(seen)
-    return faster_route(seen, state.known, state.backlog, row)
+    return faster_route(seen, state, row)
 
 
 def note(seen: Any, state: Any, row: Any, action: Any) -> Any:
@@ -125,6 +126,7 @@ def dispatcher(site: Site, horizon_ms: float = HORIZON_MS, table: Floats = TABLE
     state = State(
         known=known_of(site),
         backlog=no_backlog(site),
+        draws=tie_draws(site),
         total_rate=total_rate(site),
         largest_cycles=float(site.tasks.cycles[1]),
         share_per_task=float(len(site.en) * site.tasks.mean_cycles / full_rate),

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import GIVEN_UP, Dispatcher, Site
-from cosmo.policy.draws import no_draws
 from cosmo.policy.parameters import Positive, Share
 from cosmo.policy.rules import estimate
 from cosmo.policy.rules.aoi_threshold import AoiThreshold
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
-from cosmo.policy.rules.site import Known, draw_of, known_of, reject
+from cosmo.policy.rules.site import Known, draw_of, known_of, reject, tie_draws
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +36,7 @@ class State(NamedTuple):
     aggression: float
     most: float
     bin_ms: float
-    draws: Floats  # [world, EN, task, 1]
+    draws: Floats  # [world, EN, task, k] for ties, and the last for the rejection
     step: NDArray[np.int64]  # [world, EN, bin] which step of time a bin holds
     ended: Floats
     successes: Floats
@@ -74,7 +73,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
             ended += state.ended[task.world, task.en, place]
             successes += state.successes[task.world, task.en, place]
     share = rejected_share(ended, successes, state.threshold, state.aggression, state.most)
-    if draw_of(state, task, 0) < share:
+    if draw_of(state, task, state.draws.shape[3] - 1) < share:
         return reject(seen)
     return by_estimate(seen, state, row)
 
@@ -95,7 +94,7 @@ def dispatcher(
         aggression=float(aggression),
         most=float(most),
         bin_ms=window_ms / BINS,
-        draws=no_draws(site, 1),
+        draws=tie_draws(site, 1),
         step=np.full(cells, -1, np.int64),
         ended=np.zeros(cells),
         successes=np.zeros(cells),

@@ -7,11 +7,16 @@ heard of the failure, as clients of overloaded servers do.
 
 from typing import Any, NamedTuple
 
-from cosmo.node import DONE, EXPIRED, NOTHING, REFUSED, Dispatcher, Method, Site
+import numpy as np
+from numpy.typing import NDArray
+
+from cosmo.node import GIVEN_UP, NOTHING, Dispatcher, Method, Site
 from cosmo.policy.parameters import Positive
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.self_tracking import Backlog, choose, decide, no_backlog
-from cosmo.policy.rules.site import Known, known_of
+from cosmo.policy.rules.site import Known, known_of, tie_draws
+
+Floats = NDArray[np.float64]
 
 
 class State(NamedTuple):
@@ -19,6 +24,7 @@ class State(NamedTuple):
 
     known: Known
     backlog: Backlog
+    draws: Floats  # [world, EN, task, k], for ties
     pause_ms: float
 
 
@@ -26,8 +32,7 @@ def hear(fact: Any, state: Any) -> None:
     """An offloaded task that was refused, late or not answered begins a pause of its SN, or makes
     it last.
     """
-    failed = fact.fate == REFUSED or fact.fate == EXPIRED
-    failed = failed or (fact.fate == DONE and not fact.in_time)
+    failed = fact.fate != GIVEN_UP and not fact.in_time
     paused = state.backlog.paused_until
     if failed and fact.action >= 1 and fact.action <= paused.shape[2]:
         place = fact.world, fact.en, fact.action - 1
@@ -44,5 +49,5 @@ class BackOff(Method):
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """A backlog estimate with pauses."""
-        state = State(known_of(site), no_backlog(site), float(self.pause_ms))
+        state = State(known_of(site), no_backlog(site), tie_draws(site), float(self.pause_ms))
         return RuleDispatcher(site, EnRule(decide, choose, hear), state)

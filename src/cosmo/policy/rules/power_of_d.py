@@ -20,6 +20,7 @@ from cosmo.policy.rules.run import EnRule, RuleDispatcher, RuleUpdater, SnRule
 from cosmo.policy.rules.site import (
     Known,
     best_so_far,
+    comes_first,
     draw_of,
     known_of,
     needed_bytes,
@@ -100,7 +101,8 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
         wait, room = expected(seen, state, row, column)
         upload = upload_ms(seen, known, row, column)
         delay = remote_delay_ms(seen, known, row, column, upload, wait)
-        if room and delay <= task.deadline_ms and delay < least:
+        fits = room and delay <= task.deadline_ms
+        if fits and comes_first(seen, state, row, column, delay, best, least):
             best, least = column + 1, delay
     if 0 < best <= seen.sn.shape[1]:
         remember(seen, state, row, best - 1)

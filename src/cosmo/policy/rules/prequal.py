@@ -18,7 +18,7 @@ from cosmo.node import LATENCY, REQUESTS, Dispatcher, Method, Site, Updater
 from cosmo.policy.parameters import Positive, PositiveInt, Share
 from cosmo.policy.rules.periodic import Clock, send_always
 from cosmo.policy.rules.run import EnRule, RuleDispatcher, RuleUpdater, SnRule
-from cosmo.policy.rules.site import reached
+from cosmo.policy.rules.site import comes_first, reached, tie_draws
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +38,7 @@ class State(NamedTuple):
     latest: NDArray[np.int64]  # [world, EN, decision, node] requests that were seen; -1: none yet
     often: NDArray[np.int64]  # [world, EN, requests] how often these were
     decisions: NDArray[np.int64]  # [world, EN]
+    draws: Floats  # [world, EN, task, k], for ties
 
 
 def uses_of(seen: Any, state: Any, row: Any, column: Any) -> Any:
@@ -63,7 +64,7 @@ def limit_of(seen: Any, state: Any, row: Any) -> Any:
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
     """The node with the lowest latency of those that are not hot, else the one with the fewest
-    requests.
+    requests; of several SNs that are equal, one at random.
     """
     task, limit = seen.dispatch[row], limit_of(seen, state, row)
     hot, fewest = 0, task.en_state[REQUESTS]
@@ -78,10 +79,11 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
         if uses >= state.most_uses:
             continue
         requests = seen.status[row, column, PROBED_REQUESTS] + uses
-        if requests < fewest:
+        if comes_first(seen, state, row, column, requests, hot, fewest):
             hot, fewest = column + 1, requests
         latency = seen.status[row, column, PROBED_LATENCY]
-        if latency < least and requests <= limit:
+        is_cold = requests <= limit
+        if is_cold and comes_first(seen, state, row, column, latency, cold, least):
             cold, least = column + 1, latency
     return hot if cold < 0 else cold
 
@@ -133,6 +135,7 @@ def dispatcher(site: Site, quantile: float, oldest_ms: float, most_uses: int) ->
         latest=np.full((*cells, REMEMBERED, 1 + sns), -1),
         often=np.zeros((*cells, most), np.int64),
         decisions=np.zeros(cells, np.int64),
+        draws=tie_draws(site),
     )
     return RuleDispatcher(site, EnRule(decide, choose), state)
 

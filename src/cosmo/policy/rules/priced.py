@@ -15,7 +15,7 @@ from cosmo.node import NO_NODE, NOTHING, WORK, Dispatcher, Method, Site
 from cosmo.policy.parameters import Positive
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.self_tracking import Backlog, faster_route, no_backlog, record
-from cosmo.policy.rules.site import Known, known_of, reject
+from cosmo.policy.rules.site import Known, known_of, reject, tie_draws
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +25,7 @@ class State(NamedTuple):
 
     known: Known
     backlog: Backlog
+    draws: Floats  # [world, EN, task, k], for ties
     total_rate: Floats  # [EN] cycles a ms of the EN and of all SNs that it reaches
     most_cycles: float
     price: float  # cycles for each ms that is outstanding
@@ -65,7 +66,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
     """The choice of `self-tracking`, unless the task is too dear."""
     if seen.dispatch[row].cycles > most_cycles(seen, state, row):
         return reject(seen)
-    return faster_route(seen, state.known, state.backlog, row)
+    return faster_route(seen, state, row)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -88,6 +89,7 @@ class PricedBooks(Method):
         state = State(
             known_of(site),
             no_backlog(site),
+            tie_draws(site),
             total_rate(site),
             float(self.most_cycles),
             float(self.price),

@@ -186,7 +186,7 @@ def has_returned(node: Any) -> Any:
 
 
 class RuleDispatcher(Dispatcher):
-    """A rule at the ENs of a site. A state with `draws` (`no_draws`) gets uniform ones."""
+    """A rule at the ENs of a site. A state with `draws` (`tie_draws`) gets uniform ones."""
 
     def __init__(self, site: Site, rule: EnRule, state: Any) -> None:
         self.rule, self.state = rule, state
@@ -200,6 +200,11 @@ class RuleDispatcher(Dispatcher):
         if self._draws is not None and tasks > self.state.draws.shape[2]:
             self.state = self.state._replace(draws=self._draws.at_least(tasks))
         return self.state
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether the rule draws at random for each task."""
+        return self._draws is not None
 
     def decide(self, tasks: DispatchObservation) -> Ints:
         """The rule's action for each row."""
@@ -302,4 +307,4 @@ class RuleUpdater(Updater):
 
 
 def _draws(state: Any) -> bool:
-    return "draws" in getattr(state, "_fields", ())
+    return "draws" in getattr(state, "_fields", ()) and state.draws.shape[3] > 0

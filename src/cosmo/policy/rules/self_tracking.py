@@ -16,9 +16,11 @@ from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.site import (
     Known,
     best_so_far,
+    comes_first,
     known_of,
     needed_bytes,
     remote_delay_ms,
+    tie_draws,
     upload_ms,
 )
 
@@ -39,6 +41,7 @@ class State(NamedTuple):
 
     known: Known
     backlog: Backlog
+    draws: Floats  # [world, EN, task, k], for ties
 
 
 def no_backlog(site: Site) -> Backlog:
@@ -78,9 +81,11 @@ def earliest_slot(backlog: Any, task: Any, column: Any) -> Any:
     return found
 
 
-def faster_route(seen: Any, known: Any, backlog: Any, row: Any) -> Any:
-    """The fastest route with room and within the deadline, by the estimated backlogs."""
-    task = seen.dispatch[row]
+def faster_route(seen: Any, state: Any, row: Any) -> Any:
+    """The fastest route with room and within the deadline, by the estimated backlogs; of several
+    SNs that are equally fast, one at random.
+    """
+    known, backlog, task = state.known, state.backlog, seen.dispatch[row]
     best, least = best_so_far(seen, known, row)
     for column in range(seen.sn.shape[1]):
         if seen.sn[row, column] == NO_NODE:
@@ -90,7 +95,9 @@ def faster_route(seen: Any, known: Any, backlog: Any, row: Any) -> Any:
         free = backlog.slot_free[task.world, task.en, column, slot]
         wait = max(free - (task.time_ms + upload), 0.0)
         delay = remote_delay_ms(seen, known, row, column, upload, wait)
-        if not (delay <= task.deadline_ms and delay < least):
+        if delay > task.deadline_ms:
+            continue
+        if not comes_first(seen, state, row, column, delay, best, least):
             continue
         if has_room(seen, known, backlog, row, column):
             best, least = column + 1, delay
@@ -122,7 +129,7 @@ def record(seen: Any, known: Any, backlog: Any, row: Any, action: Any) -> Any:
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
     """The faster route."""
-    return faster_route(seen, state.known, state.backlog, row)
+    return faster_route(seen, state, row)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -139,5 +146,5 @@ class SelfTracking(Method):
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """A backlog estimate for each world."""
-        state = State(known_of(site), no_backlog(site))
+        state = State(known_of(site), no_backlog(site), tie_draws(site))
         return RuleDispatcher(site, EnRule(decide, choose), state)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cosmo.node import NO_NODE, Site
 from cosmo.node.units import BYTES_PER_MS, path_ms
+from cosmo.policy.draws import no_draws
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -17,6 +18,7 @@ class Known(NamedTuple):
 
     en_speed: Floats  # [EN] cycles per ms of a slot
     sn_speed: Floats
+    sn_slots: Ints  # [SN]
     sn_full_rate: Floats  # [SN] cycles per ms of all slots
     sn_storage_bytes: Floats
     sn_queue: Ints
@@ -33,12 +35,35 @@ def draw_of(state: Any, task: Any, place: Any) -> Any:
     return state.draws[task.world, task.en, task.task & (state.draws.shape[2] - 1), place]
 
 
+def tie_draws(site: Site, more: int = 0) -> Floats:
+    """[world, EN, task, k] room for draws, which the dispatcher fills in: one for each SN, which
+    decide ties, and `more` after them. None decide ties where ENs reach one SN: there are none.
+    """
+    sns = int(site.links.reach.shape[1])
+    return no_draws(site, (sns if sns > 1 else 0) + more)
+
+
+def comes_first(
+    seen: Any, state: Any, row: Any, column: Any, value: Any, best: Any, least: Any
+) -> Any:
+    """Whether the SN of a column is to be taken instead of the best action so far: its value is
+    less, or equal to that of another SN and drawn before it. Equals of the EN come after it.
+    """
+    if value < least:
+        return True
+    if value != least or best < 1 or best > seen.sn.shape[1]:
+        return False
+    task = seen.dispatch[row]
+    return draw_of(state, task, column) < draw_of(state, task, best - 1)
+
+
 def known_of(site: Site) -> Known:
     """What every rule is told of a site."""
     links = site.links
     return Known(
         en_speed=site.en.cycles_per_ms,
         sn_speed=site.sn.cycles_per_ms,
+        sn_slots=site.sn.slots,
         sn_full_rate=site.sn.full_rate,
         sn_storage_bytes=site.sn.storage_bytes,
         sn_queue=site.sn.queue_capacity,
@@ -102,6 +127,23 @@ def remote_delay_ms(seen: Any, known: Any, row: Any, column: Any, upload: Any, w
     elapsed = task.time_ms - task.generated_ms
     back = known.result_ms[task.en, column]
     return elapsed + upload + wait + task.cycles / known.sn_speed[sn] + back
+
+
+def surely_local(seen: Any, known: Any, row: Any, caution: Any) -> Any:
+    """Whether a task can be done at the EN in time even if it waits `caution` times as long there
+    as the demands that nodes see say (R35).
+    """
+    task = seen.dispatch[row]
+    delay = local_delay_ms(seen, known, row) + (caution - 1.0) * task.local_wait_ms
+    return task.local_room and delay <= task.deadline_ms
+
+
+def or_local(seen: Any, known: Any, row: Any, action: Any) -> Any:
+    """An action, or 0 instead of a rejection if a task can be done at the EN in time."""
+    if action != reject(seen):
+        return action
+    best, _ = best_so_far(seen, known, row)
+    return best
 
 
 def best_so_far(seen: Any, known: Any, row: Any) -> Any:

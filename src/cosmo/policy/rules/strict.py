@@ -9,11 +9,21 @@ from typing import Any
 from cosmo.node import NO_NODE, STORAGE, WORK, Dispatcher, Site
 from cosmo.policy.rules.estimate import State
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
-from cosmo.policy.rules.site import known_of, needed_bytes, raw_status, reject, upload_ms
+from cosmo.policy.rules.site import (
+    comes_first,
+    known_of,
+    needed_bytes,
+    raw_status,
+    reject,
+    tie_draws,
+    upload_ms,
+)
 
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
-    """By the EN's own state first, then by the cached state of the SN with the least work."""
+    """By the EN's own state first, then by the cached state of the SN with the least work; of
+    several that have as little, one at random.
+    """
     known, task = state.known, seen.dispatch[row]
     elapsed = task.time_ms - task.generated_ms
     local_ms = (task.en_state[WORK] + task.cycles) / known.en_speed[task.en]
@@ -24,7 +34,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
         if seen.sn[row, column] == NO_NODE:
             break
         other = raw_status(seen, known, row, column, WORK)
-        if other < work:
+        if comes_first(seen, state, row, column, other, best + 1, work):
             best, work = column, other
     served_ms = (work + task.cycles) / known.sn_speed[seen.sn[row, best]]
     path = upload_ms(seen, known, row, best) + known.result_ms[task.en, best]
@@ -36,4 +46,4 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
 
 def dispatcher(site: Site) -> Dispatcher:
     """The rule at the ENs of a site."""
-    return RuleDispatcher(site, EnRule(choose, choose), State(known_of(site)))
+    return RuleDispatcher(site, EnRule(choose, choose), State(known_of(site), tie_draws(site)))
