@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from cosmo import checksums
 from cosmo.control import METHODS
+from cosmo.files import digest_of
 from cosmo.policy.controller import AGENTS, DESCRIPTION
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.trained import shipped
@@ -25,16 +25,14 @@ def digests(spec: str) -> list[str]:
     What a policy in Python opens or imports by itself is not known.
     """
     return [
-        checksums.of_file(path)
-        for value in (*named(spec), *_shipped(spec))
-        for path in _files(Path(value))
+        digest_of(path) for value in (*named(spec), *_shipped(spec)) for path in _files(Path(value))
     ]
 
 
 def trace_digests(scenarios: Iterable[Scenario]) -> list[str]:
     """The same of the traces that scenarios take their tasks from, each file once."""
     traces = dict.fromkeys(scenario.workload.trace for scenario in scenarios)
-    return [checksums.of_file(path) for trace in traces if trace and _is_file(path := Path(trace))]
+    return [digest_of(path) for trace in traces if trace and _is_file(path := Path(trace))]
 
 
 def beside(spec: str, folder: Path) -> str:
