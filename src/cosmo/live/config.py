@@ -96,7 +96,9 @@ class MethodGroup(_Group):
     fallback: str  # decides while the method misbehaves
     shadow: str  # is asked too and never obeyed; empty: nobody
     slow_ms: Millis  # a decision that takes longer is a fault
-    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)]  # of a method's own random draws, and the run of a training
+    seed: Annotated[
+        int, Field(strict=True, ge=0, lt=2**63)
+    ]  # of a method's own random draws, and the run of a training
 
 
 def _words(command: str) -> list[str]:
@@ -172,7 +174,7 @@ class Limits(_Group):
     calls: Count  # at a time
     calls_per_s: Positive  # of each client
     burst: Count
-    connections: Count
+    connections: Annotated[int, Field(strict=True, ge=1, le=20_000)]
     idle_s: Seconds  # a connection without a call is closed
     receive_s: Seconds  # a call whose input is not whole after so long is refused
 
