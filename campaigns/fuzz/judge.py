@@ -34,6 +34,7 @@ _POLLER = re.compile(
     r"Exception in callback [^\n]*PollerCompletionQueue.*?RuntimeError: Event loop is closed\n",
     re.S,
 )
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that a daemon handles
 _SHARES = ("success_rate", "decision_accuracy", "rejection_rate", "false_accept_rate")
 
 
@@ -106,9 +107,12 @@ def _stopped_daemons() -> Iterator[None]:
 
     Serving.start = start_and_stop  # type: ignore[assignment, method-assign]
     switch_s = sys.getswitchinterval()
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
-    finally:
+    finally:  # all that the next case must find as it was
+        for number, handler in before.items():
+            signal.signal(number, handler)
         Serving.start = start  # type: ignore[method-assign]
         sys.setswitchinterval(switch_s)
         gc.unfreeze()
