@@ -148,7 +148,7 @@ def controllers(draw: Draw) -> Case:
     told, arrays = copy.deepcopy(bases.described(method)), bases.layers(method)
     for _ in range(draw(some(0, 0, 1, 2))):
         spoil(draw, told)
-    if seldom(draw, 3):
+    if seldom(draw, 4):
         name = draw(some(*arrays))
         arrays[name] = draw(some(
             arrays[name].astype(complex), arrays[name][0], arrays[name][..., :0], np.array(1.0),
@@ -208,7 +208,7 @@ def command_lines(draw: Draw) -> Case:
     for _ in range(draw(st.integers(0, 2))):
         name, *usual = draw(some(*USUAL))
         odd = (draw(some(*OPTIONS)), draw(values))
-        options.append(odd if draw(st.booleans()) else (name, draw(some(*usual))))
+        options.append(odd if seldom(draw, 3) else (name, draw(some(*usual))))
     if seldom(draw, 4):
         options.append((draw(some("--json", "--resume", "--version", "-m", "--")),))
     arguments = tuple(part for option in options for part in option)
