@@ -5,7 +5,7 @@ QUIETLY := --quiet --disable-pip-version-check
 # Installed without bytecode: what is imported must be able to keep its own.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-integrations ns3 lint bench bench-small fuzz chaos mutants audit docs site gallery
+.PHONY: run test test-integrations ns3 lint bench bench-small fuzz chaos live-faults mutants audit docs site gallery
 .PHONY: proto dist-check lock clean
 
 run: .venv/run-ready
@@ -55,6 +55,12 @@ KILLS ?= 50
 FLIPS ?= 1000
 chaos: .venv/ready
 	$(BIN)/python campaigns/chaos.py --kills $(KILLS) --flips $(FLIPS) --seed $(SEED)
+
+# Live tasks while nodes, networks and peers fail: make live-faults TASKS=100000 FAULTS=200
+TASKS ?= 10000
+FAULTS ?= 40
+live-faults: .venv/ready
+	PYTHONPATH=benchmarks $(BIN)/python campaigns/live_faults.py --tasks $(TASKS) --faults $(FAULTS) --seed $(SEED)
 
 # Mistakes made on purpose, and whether a test notices: make mutants MUTANTS=140 MINUTES=40
 MUTANTS ?= 60

@@ -8,13 +8,14 @@ import pytest
 
 from cosmo import InputError, files, load
 from cosmo.arrays import read_arrays
-from cosmo.files import read_bytes, read_record
+from cosmo.files import read_bytes, read_record, write_record
 from cosmo.live.config import load_config
 from cosmo.report.decision_log import read_decisions
 from cosmo.report.recording import read_recording
+from cosmo.study.checks import damage, write_done
 from cosmo.study.plan_files import load_plan
 from cosmo.workload.public import FORMATS
-from cosmo.workload.trace import read_trace
+from cosmo.workload.trace import read_trace, unread_columns
 
 PAPER = load("paper")
 
@@ -93,3 +94,33 @@ def test_a_file_that_grows_or_hides_its_size_is_read_up_to_the_limit(tmp_path):
     assert read_bytes(tmp_path / "whole", 5) == b"12345"
     with pytest.raises(OSError, match="larger than"):
         read_bytes(tmp_path / "whole", 4)
+
+
+@pytest.mark.parametrize("made", MAKE)
+def test_a_table_of_a_study_that_is_no_file_is_damage_in_one_line(tmp_path, made):
+    name = "metrics.parquet"
+    (tmp_path / name).write_bytes(b"a table")
+    write_done(tmp_path, {})
+    assert damage(tmp_path) == ""
+    (tmp_path / name).unlink()
+    make, why = MAKE[made]
+    make(tmp_path / name, files.MOST_ARRAYS)
+    told = damage(tmp_path)
+    assert why.lower() in told.lower()
+    assert name in told
+    assert "\n" not in told
+
+
+def test_a_file_elsewhere_that_a_study_names_is_not_read_for_ever(tmp_path):
+    (tmp_path / "metrics.parquet").write_bytes(b"a table")
+    told = {"metrics.parquet": "0" * 64, "../../../../../../../../../../dev/zero": "0" * 64}
+    write_record(tmp_path / "done.json", {"format": 1, "written": told})
+    assert "metrics.parquet" in damage(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("made", MAKE)
+def test_columns_are_not_looked_for_in_what_is_no_file(tmp_path, suffix, made):
+    path = tmp_path / f"trace{suffix}"
+    MAKE[made][0](path, files.MOST_TABLE)
+    assert unread_columns(path, PAPER) == []

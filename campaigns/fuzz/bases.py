@@ -19,6 +19,14 @@ from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.scenario import dump, load
 
 SHORT = ("episode.window_ms=300", "episode.warmup_ms=0", "workload.rate=40")
+# What is off by default, and then not in the file of a scenario.
+SURPRISES = (
+    "workload.demand.spread=0.3", "workload.weights=[1.0]", "workload.wave.amplitude=0.5",
+    "workload.wave.period_ms=100.0", "background.rates=[5.0, 20.0]",
+    "background.cycles=[1e5, 2e5]", "background.together=1.0", "live.slower=2.0",
+    "sn.speed={factors = [1.0, 0.4], dwell_ms = [50.0, 20.0]}",
+    "en.speed={factors = [1.0, 0.4], dwell_ms = [50.0, 20.0]}",
+)  # fmt: skip
 COLUMNS = ("time_ms", "ue", "input_bytes", "cycles", "deadline_ms")
 ROWS = [(3.0 * k, k % 4, 20000 + k, 100000 + 7 * k, 100.0) for k in range(12)]
 
@@ -50,13 +58,13 @@ sweep = {field = "method.interval_ms", values = [20.0, 50.0]}
 @cache
 def scenario() -> str:
     """A short one in full, as TOML."""
-    return dump(load("paper", SHORT))
+    return dump(load("paper", (*SHORT, *SURPRISES)))
 
 
 @cache
 def fields() -> dict[str, Any]:
     """Every field of a scenario, by its dotted name, and its value."""
-    return flat(load("paper", SHORT).model_dump(mode="json"))
+    return flat(load("paper", (*SHORT, *SURPRISES)).model_dump(mode="json"))
 
 
 def flat(group: dict[str, Any], start: str = "") -> dict[str, Any]:

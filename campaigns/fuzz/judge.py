@@ -1,11 +1,14 @@
 """A case of the fuzzer, carried out through the command line's own `main`, and what must hold."""
 
+import asyncio
 import faulthandler
+import gc
 import io
 import json
 import math
 import os
 import re
+import resource
 import signal
 import sys
 import tempfile
@@ -17,11 +20,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cosmo.cli.main import main
+import polars
 
-HANG_S = 30.0  # of computing, however busy the machine is
+from cosmo.cli.main import main
+from cosmo.live.serving import Serving
+
+HANG_S = 10.0  # of computing, however busy the machine is
+MOST_MB = 2000  # of memory
 LOST_S = 600.0  # of waiting: stuck where no signal is heard
 NOTICE = "compiling the engine, once on this machine …"
+# gRPC's one poller of a process has events for the closed loop of a case before; a daemon has one.
+_POLLER = re.compile(
+    r"Exception in callback [^\n]*PollerCompletionQueue.*?RuntimeError: Event loop is closed\n",
+    re.S,
+)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that a daemon handles
 _SHARES = ("success_rate", "decision_accuracy", "rejection_rate", "false_accept_rate")
 
 
@@ -33,7 +46,8 @@ class Case:
     arguments: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
     hopeless: bool = False  # certainly bad input: must be refused
-    outputs: tuple[str, ...] = ()  # what the command may write
+    outputs: tuple[str, ...] = ()  # what the command may write: files, and folders with a /
+    least_rows: int = 0  # of every CSV or Parquet file that it writes, if it is accepted
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,11 @@ class Found:
     seconds: float
     wrong: str  # the first property that does not hold; empty if all do
     trace: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the input was taken, and something came of it."""
+        return self.code == 0 and not self.wrong
 
 
 class _Hang(BaseException):
@@ -60,13 +79,43 @@ def judged(case: Case) -> Found:
             path = folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        code, out, err, seconds, trace = _run(case.arguments)
+        before = _peak_mb()
+        with _stopped_daemons():
+            code, out, err, seconds, trace = _run(case.arguments)
         wrong = trace and "a traceback"
+        wrong = wrong or (before < MOST_MB < _peak_mb() and f"more than {MOST_MB} MB") or ""
         wrong = wrong or (seconds > HANG_S and f"a hang: {seconds:.0f} s") or ""
         wrong = wrong or _streams(code, out, err) or _folder(case, code, folder)
         if not wrong and code == 0:
             wrong = "accepted nonsense: certainly bad input" if case.hopeless else _sense(case, out)
         return Found(code, out, err, seconds, wrong, trace)
+
+
+def _peak_mb() -> float:
+    """The most memory that this process has ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000.0
+
+
+@contextmanager
+def _stopped_daemons() -> Iterator[None]:
+    """A daemon that has begun to serve is told to stop, as by its operator."""
+    start = Serving.start
+
+    async def start_and_stop(serving: Serving) -> None:
+        await start(serving)
+        asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGTERM)
+
+    Serving.start = start_and_stop  # type: ignore[assignment, method-assign]
+    switch_s = sys.getswitchinterval()
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        yield
+    finally:  # all that the next case must find as it was
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        Serving.start = start  # type: ignore[method-assign]
+        sys.setswitchinterval(switch_s)
+        gc.unfreeze()
 
 
 @contextmanager
@@ -105,15 +154,16 @@ def _run(arguments: tuple[str, ...]) -> tuple[int, str, str, float, str]:
         seconds = time.process_time() - start
         sys.argv, sys.stdout, sys.stderr = before
     texts = [stream.buffer.getvalue().decode("utf-8", "replace") for stream in (out, err)]
-    return code, texts[0], texts[1], seconds, trace
+    return code, texts[0], _POLLER.sub("", texts[1]), seconds, trace
 
 
 def _streams(code: int, out: str, err: str) -> str:
     if code not in (0, 2):
         return f"exit code {code}"
     lines = [line for line in err.split("\n")[:-1] if line != NOTICE]
-    if "Traceback" in err or re.search(r"\w+Warning: ", err):
-        return "a traceback or warning on the error stream"
+    odd = re.search(r".*(Traceback|\w+Warning: |Exception ignored).*", err)
+    if odd:
+        return f"on the error stream: {odd[0][:200]}"
     if code == 2 and (len(lines) != 1 or not lines[0].startswith("cosmo: ")):
         return f"{len(lines)} lines of error"
     if code == 2 and len(lines[0]) > 2000:
@@ -128,10 +178,21 @@ def _folder(case: Case, code: int, folder: Path) -> str:
             return f"changed its input {name}"
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     there = {name for name in there if "__pycache__" not in name}
-    new = there - set(case.files)
-    if code == 0:
-        return "" if new <= set(case.outputs) else f"left {sorted(new)[0]} behind"
-    return f"refused, but wrote {sorted(new)[0]}" if new else ""
+    new = sorted(there - set(case.files))
+    if code != 0:
+        return f"refused, but wrote {new[0]}" if new else ""
+    for name in new:
+        if name not in case.outputs and f"{name.partition('/')[0]}/" not in case.outputs:
+            return f"left {name} behind"
+        if _rows(folder / name) < case.least_rows:
+            return f"accepted nonsense: fewer than {case.least_rows} rows in {name}"
+    return ""
+
+
+def _rows(table: Path) -> float:
+    if table.suffix == ".csv":
+        return table.read_bytes().count(b"\n") - 1
+    return len(polars.read_parquet(table)) if table.suffix == ".parquet" else math.inf
 
 
 def _sense(case: Case, out: str) -> str:

@@ -68,9 +68,10 @@ class Knowledge:
 
     def tests_of(
         self, file: str, mutant: Mutant, copy: Path, warm: Warm, left_s: float
-    ) -> list[tuple[str, bool, float]]:
+    ) -> list[tuple[str, bool, float]] | None:
         """(test, whether plain Python will do, its seconds) of a file's tests that enter the
-        mutant's function, the shortest first; a file is measured first, if there is time for it.
+        mutant's function, the shortest first; a file is measured first. None if there was no time
+        for that.
 
         A constant outside of functions may be seen by every test that enters any function of its
         file or of a file that imports it.
@@ -79,8 +80,10 @@ class Knowledge:
             if file not in self._known:
                 kept = _kept(file)
                 if kept is None and left_s < _LEAST_S:
-                    return []
+                    return None
                 self._known[file] = kept or self._measured(file, copy, warm, left_s)
+        if not self._known[file]["complete"] and not self._known[file]["tests"]:
+            return None
         inside = {mutant.file} | (set() if mutant.function else self._importers[mutant.file])
         whole = f"{mutant.file}:{mutant.function}"
         found = [

@@ -48,6 +48,7 @@ class Trial:
         self._knowledge = knowledge
         self._whole: dict[str, tuple[str, int]] = {}  # files that were changed, and their times
         self._passes: dict[tuple[str, bool], bool] = {}
+        self._missed = False  # whether there was no time for a test of the present mutant
 
     def caught_by(self, mutant: Mutant, limit_s: float) -> tuple[str, bool]:
         """The first test that fails because of the mutant, empty if none does; and whether all
@@ -55,19 +56,23 @@ class Trial:
         """
         end = time.monotonic() + limit_s
         slow: list[str] = []
+        self._missed = False
         try:
             for file in self._knowledge.files_for(mutant):
                 left_s = end - time.monotonic()
                 if left_s < 1.0:
                     return "", False
                 tests = self._knowledge.tests_of(file, mutant, self._copy, self._warm, left_s)
+                if tests is None:
+                    self._missed = True
+                    continue
                 slow += [test for test, plain, _ in tests if not plain]
                 caught = self._caught_in_turns(mutant, [each for each in tests if each[1]], end)
                 if caught:
                     return caught, True
             if slow and self._compiled:
                 return self._caught(mutant, slow[:_MOST_COMPILED], False, _COMPILED_LIMIT_S), True
-            return "", not slow
+            return "", not slow and not self._missed
         finally:
             self._write(mutant.file, None)
 
@@ -85,6 +90,7 @@ class Trial:
             left_s = end - time.monotonic()
             if picked and left_s > 1.0 and (caught := self._caught(mutant, picked, True, left_s)):
                 return caught
+            self._missed |= bool(picked) and left_s <= 1.0
         return ""
 
     def _caught(self, mutant: Mutant, tests: list[str], plain: bool, limit_s: float) -> str:
@@ -137,6 +143,7 @@ class Trial:
         named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", printed, re.MULTILINE)
         if named or "out of time" not in printed:
             return named[1] if named else f"exit code {code}"
+        self._missed = True
         return ""
 
     def end(self) -> None:

@@ -1,21 +1,14 @@
-"""What is read back is what was written: SHA-256 of files, of records in JSON, of arrays."""
+"""What is read back is what was written: SHA-256 of records in JSON and of arrays."""
 
 import hashlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 SEAL = "sha256"  # of all the rest, in a record or among arrays
-
-
-def of_file(path: Path) -> str:
-    """The digest of a file's content, in hexadecimal. Raises OSError if it cannot be read."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sealed_record(record: Mapping[str, Any]) -> dict[str, Any]:

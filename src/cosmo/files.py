@@ -61,6 +61,12 @@ def read_bytes(path: Path, most_bytes: int) -> bytes:
     return content
 
 
+def digest_of(path: Path) -> str:
+    """SHA-256 of a regular file's content, in hexadecimal; OSError as `opened` raises it."""
+    with opened(path, MOST_ARRAYS) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
 def _too_large(path: Path, most_bytes: int) -> OSError:
     return OSError(errno.EFBIG, f"larger than {most_bytes // _MB} MB", str(path))
 

@@ -61,8 +61,8 @@ def test_who_calls_is_a_certificate_s_name_or_an_address():
 
     signed = SimpleNamespace(certificate="c")
     assert peers.client_of(context("b", "a"), signed) == "a"
-    assert peers.client_of(context(), signed) == "ipv4:10.0.0.1"
-    assert peers.client_of(context("b"), SimpleNamespace(certificate="")) == "ipv4:10.0.0.1"
+    assert peers.client_of(context(), signed) == "10.0.0.1"
+    assert peers.client_of(context("b"), SimpleNamespace(certificate="")) == "10.0.0.1"
 
 
 @pytest.mark.parametrize(

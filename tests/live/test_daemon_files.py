@@ -40,6 +40,36 @@ def test_the_least_that_a_daemon_s_file_may_say(field, least, below):
         changed_config(config, {field: below})
 
 
+@pytest.mark.parametrize(
+    ("field", "most", "beyond"),
+    [
+        ("neighbours", 100_000, 100_001),  # arrays have a row for each
+        ("limits.connections", 20_000, 2**31 - 1),  # gRPC ends the process at this one
+        ("limits.calls", 10**6, 2**31),
+        ("limits.input_bytes", 10**9, 2**31),
+        ("limits.idle_s", 1e6, 1e7),
+        ("behaviour.silent_ms", 1e9, 1e300),
+        ("behaviour.drain_s", 1e6, 1e300),
+        ("links.hops", 100, 10**12),
+        ("expected.residual_ms", 1e15, 1e300),
+        ("listen", "127.0.0.1:65535", "127.0.0.1:99999"),  # gRPC would listen on 34463
+        ("admin", "127.0.0.1:65535", "127.0.0.1:65536"),
+    ],
+)
+@pytest.mark.parametrize("role", ["en", "sn"])
+def test_the_most_that_a_daemon_s_file_may_say(role, field, most, beyond):
+    config = load_config(role)
+    changed_config(config, {field: most})
+    with pytest.raises(InputError, match=field.replace(".", r"\.")):
+        changed_config(config, {field: beyond})
+
+
+def test_heartbeats_do_not_fill_the_network():
+    changed_config(load_config("en"), {"behaviour.heartbeat_ms": 1.0})
+    with pytest.raises(InputError, match=r"behaviour\.heartbeat_ms"):
+        changed_config(load_config("en"), {"behaviour.heartbeat_ms": 1e-9})
+
+
 def test_what_a_daemon_s_file_must_not_say():
     config = load_config("en")
     changed_config(config, {"behaviour.update_burst": 1e6})

@@ -2,8 +2,12 @@
 
 import asyncio
 import math
+import os
+import resource
+import select
+import socket
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from itertools import count
 
 import grpc
@@ -238,6 +242,27 @@ def _with(message, **fields):
     return message
 
 
+def test_an_sn_that_was_held_up_for_many_heartbeats_is_no_liar():
+    async def scene():
+        often = {"behaviour.heartbeat_ms": 1.0, "behaviour.silent_ms": 60_000.0}
+        async with (
+            started("sn") as there,
+            Proxy(there.address) as network,
+            started("en", often, [network.address]) as here,
+        ):
+            one = here.node.connections[0]
+            await until(lambda: one.connected and one.round_trip_ms > 0.0, "met")
+            network.cut()
+            await until(lambda: one._forgotten_us > 0, "more are on their way than remembered")
+            missed = one._stamps[-1]
+            network.heal()
+            await until(lambda: one._stamps[0] > missed or _lies(here), "the last is answered")
+            assert not _lies(here)
+            assert one.connected
+
+    play(scene())
+
+
 def test_connections_of_one_address_do_not_lock_out_another():
     """Two calls of that address stay: those that are idle go first."""
 
@@ -276,6 +301,101 @@ def test_callers_are_told_apart_by_what_belongs_to_them():
     assert connections._place("ipv4:10.0.0.1:5") == ("10.0.0.1", 5)
     assert connections._place("ipv6:%5B::1%5D:5") == ("::1", 5)
     assert connections._plain("::ffff:10.0.0.1") == "10.0.0.1"
-    assert connections._who("10.0.0.1") == "10.0.0.1"
-    assert connections._who("2001:db8::1%eth0") == connections._who("2001:db8::ffff")
-    assert connections._who("2001:db8::1") != connections._who("2001:db8:0:1::1")
+    zone = "ipv6:%5Bfe80::1%25eth0%5D:5"
+    assert connections._place(zone) == ("fe80::1", 5)  # sockets do not tell the zone
+    of = connections.owner_of
+    assert of("ipv4:10.0.0.1:5") == of("ipv6:%5B::ffff:10.0.0.1%5D:6") == "10.0.0.1"
+    assert of("ipv6:%5B2001:db8::1%5D:5") == of("ipv6:%5B2001:db8::ffff%5D:6")
+    assert of("ipv6:%5B2001:db8::1%5D:5") != of("ipv6:%5B2001:db8:0:1::1%5D:5")
+    assert of("unix:") == "unix:"
+
+
+def _held(busy, idle, first=0):
+    """Connections of one owner: so many with calls, so many without."""
+    return [
+        connections._Connection(k < busy, -(first + k), ("10.0.0.1", k)) for k in range(busy + idle)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("held", "left"),
+    [
+        ({"a": (0, 17)}, {"a": 17}),  # fewer than three quarters of 24
+        ({"a": (0, 18)}, {"a": 6}),  # a quarter
+        ({"a": (8, 10)}, {"a": 6}),  # of these with calls
+        ({"a": (0, 17), "b": (0, 1)}, {"a": 6, "b": 1}),
+        # Four who keep to their share: all are left with the same, fewer than 18 together.
+        ({"a": (0, 6), "b": (0, 6), "c": (0, 6), "d": (0, 6)}, dict.fromkeys("abcd", 4)),
+        # Nobody who keeps to the share loses a connection with a call.
+        ({"a": (0, 6), "b": (6, 0), "c": (6, 0), "d": (0, 6)}, {"a": 2, "b": 6, "c": 6, "d": 2}),
+        ({str(k): (0, 1) for k in range(24)}, {str(k): 1 for k in range(24)}),
+    ],
+)
+def test_how_many_connections_everybody_is_left(held, left):
+    found = {owner: _held(*counts) for owner, counts in held.items()}
+    gone = list(connections._beyond_share(found, 24))
+    assert {owner: sum(counts) - sum(who == owner for who, _ in gone)
+            for owner, counts in held.items()} == left  # fmt: skip
+    for owner, (busy, _) in held.items():
+        went = [each.busy for who, each in gone if who == owner]
+        assert sum(went) == max(busy - left[owner], 0)  # idle ones first
+
+
+def test_looking_for_connections_leaves_nothing_open(tmp_path):
+    """Files, pipes, a socket that listens, one of datagrams and a connection are looked at."""
+    with ExitStack() as opened:
+        opened.enter_context((tmp_path / "file").open("w"))
+        for end in os.pipe():
+            opened.callback(os.close, end)
+        listening = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        port = listening.getsockname()[1]
+        datagrams = opened.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+        datagrams.bind(("127.0.0.1", port))
+        datagrams.connect(("127.0.0.1", port))
+        client = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
+        accepted = opened.enter_context(listening.accept()[0])
+        before = sorted(os.listdir("/proc/self/fd"))
+        found = connections.Connections(1)
+        assert found.thin_out(port) == []  # one is a share
+        second = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
+        other = opened.enter_context(listening.accept()[0])
+        assert found.thin_out(port) == ["127.0.0.1"]
+        ends = [each.recv(1, socket.MSG_DONTWAIT) for each in (client, second) if _readable(each)]
+        assert ends == [b""]  # one of the two is over
+        datagrams.send(b"x")  # and nothing else
+        assert datagrams.recv(1) == b"x"
+        other.close()
+        second.close()
+        assert sorted(os.listdir("/proc/self/fd")) == before
+        assert accepted.fileno() >= 0
+
+
+def _readable(connection):
+    return bool(select.select([connection], [], [], 0.0)[0])
+
+
+def test_a_process_that_may_open_little_shares_what_it_may(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (64, 64))
+    assert connections.Connections(1000)._most == 32
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, 0))
+    assert connections.Connections(1000)._most == 1000
+
+
+def test_the_admin_port_answers_a_few_at_a_time():
+    async def scene():
+        async with started("sn", {"admin": "127.0.0.1:0"}) as there, AsyncExitStack() as opened:
+            address = "127.0.0.1", there.admin.port
+            for _ in range(40):
+                _, writer = await asyncio.open_connection(*address)
+                opened.callback(writer.close)
+            reader, writer = await asyncio.open_connection(*address)
+            opened.callback(writer.close)
+            assert await reader.read() == b""  # hung up on
+            await opened.aclose()
+            await until(lambda: there.admin._open == 0, "the others have gone")
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"GET /healthz HTTP/1.1\r\n\r\n")
+            assert b"serving" in await reader.read()
+            writer.close()
+
+    play(scene())

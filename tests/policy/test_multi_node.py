@@ -114,6 +114,37 @@ def test_own_sends_come_on_top_of_a_status_when_they_arrive():
     assert state.source[cell] == 95.0
 
 
+def test_the_latest_32_own_sends_count_in_the_order_of_their_arrival():
+    """Tasks of 10 ms, one every 8 ms: each finds 2 ms more than the one before."""
+    _, state, column = _estimate(P._replace(drain_rate=1.0, rival_traffic=0.0))
+    cell = 0, 0, column
+    for number in range(40):
+        _sent(state, column, 8.0 * number, 8.0 * number, number)
+    # A status of just before the 21st: it and the 19 after it come on top.
+    _take(state, column, 0.0, 159.0, 400.0)
+    assert state.work_at[cell] == 312.0
+    assert state.work[cell] == pytest.approx(10.0 + 19 * 2.0)
+    # One of just before the 33rd, which is remembered where the first was: it and 7 after it.
+    _take(state, column, 5.0, 255.0, 400.0)
+    assert state.work[cell] == pytest.approx(5.0 - 1.0 + 10.0 + 7 * 2.0)
+
+
+def test_own_sends_beyond_the_latest_32_are_forgotten_the_oldest_first():
+    rule, state, column = _estimate(P._replace(drain_rate=1.0, rival_traffic=0.0))
+    cell = 0, 0, column
+    for number in range(40):
+        _sent(state, column, 1.0 + number, 1.0 + number, number)
+    _take(state, column, 0.0, 0.5, 100.0)  # of before all of them: the last 32 are known
+    assert state.work[cell] == pytest.approx(32 * 10.0 - 31.0)
+    back = SITE.links.result_ms[0, column] + 10.0 * CAMPUS.sn.slots
+    rule.observe(_back(column, 7, 500.0))  # the 8th of 40
+    assert state.source[cell] == 0.5
+    rule.observe(_back(column, 8, 9.0 + back))  # the 9th has waited for nothing; 31 followed it
+    ease = P.in_service_share * state.in_service_ms[0]
+    assert state.source[cell] == 9.0
+    assert state.work[cell] == pytest.approx(0.5 * ease + 10.0 + 31 * 9.0)
+
+
 def _back(column, task, now, fate=DONE, in_time=True):
     one = np.zeros(1, np.int64)
     action = one + column + 1

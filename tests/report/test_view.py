@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from browsers import open_page, opened_browser
 
-from cosmo import load, method
+from cosmo import InputError, load, method
 from cosmo.live.decisions import DecisionLog
 from cosmo.live.tasks import Fate, Item
 from cosmo.report.decision_log import read_decisions
-from cosmo.report.recording import record
+from cosmo.report.recording import read_recording, record
 from cosmo.workload import episode
 from slow import wait_until
 
@@ -186,7 +186,7 @@ def test_other_tables_are_refused_in_one_line(cosmo, tmp_path, text, line):
         ("{", "is not a recorded episode (not JSON in UTF-8)"),
         ("[]", "is not a recorded episode (it has no tasks and updates)"),
         ('{"tasks": {}, "updates": {}}', "has format 1, this version reads 2; record it again"),
-        ('{"format": 2, "tasks": {"time": [1]}, "updates": {}}', "columns of tasks are missing"),
+        ('{"format": 2, "tasks": {"time": [1]}, "updates": {}}', "window_ms is missing"),
     ],
 )
 def test_other_files_are_refused_in_one_line(cosmo, tmp_path, text, line):
@@ -212,3 +212,74 @@ def test_a_number_of_a_log_that_no_page_can_show_is_refused(cosmo, tmp_path, nam
     assert (code, out) == (2, "")
     assert f"row 1: {name} = {odd!r}: must be a finite number" in err
     assert not log.with_suffix(".html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "odd", "allowed"),
+    [
+        ("ue", "0.5", "must be a whole number"),
+        ("action", "1e300", "must be a whole number from -1 to 10000"),
+        ("action", "10000", None),
+        ("status_age_ms", " ; ", None),  # of two SNs, of which nothing was heard
+    ],
+)
+def test_odd_cells_of_a_log_are_taken_or_refused_in_one_line(cosmo, tmp_path, name, odd, allowed):
+    log = _logged(tmp_path / "decisions.csv")
+    header, first, *rest = log.read_text().splitlines()
+    cells = first.split(",")
+    cells[header.split(",").index(name)] = odd
+    log.write_text("\n".join([header, ",".join(cells), *rest]))
+    code, out, err = cosmo("view", log)
+    assert (code, out) == (2 if allowed else 0, "")
+    assert allowed is None or (
+        f"row 1: {name} = {odd!r}: {allowed}" in err and "\n" not in err[:-1]
+    )
+
+
+def test_a_log_of_more_nodes_than_a_page_can_show_is_refused_before_it_fills_the_memory(tmp_path):
+    log = _logged(tmp_path / "decisions.csv")
+    header, first, *_ = log.read_text().splitlines()
+    cells = first.split(",")
+    cells[header.split(",").index("action")] = "10000"
+    log.write_text("\n".join([header, *[",".join(cells)] * 1001]))
+    with pytest.raises(InputError, match="1001 tasks and 10000 SNs"):
+        read_decisions(log)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda told: told.update(tasks=[]), "tasks is missing"),
+        (lambda told: told.update(tasks=None), "tasks is missing"),
+        (lambda told: told.update(updates=3), "updates is missing"),
+        (lambda told: told.update(window_ms="long"), "window_ms is missing"),
+        (lambda told: told.update(sns=True), "sns is missing"),
+        (lambda told: told.pop("reach"), "reach is missing"),
+        (lambda told: told["tasks"].pop("age"), "columns of tasks are missing"),
+        (lambda told: told["tasks"].update(age=5), "columns of tasks are missing"),
+        (lambda told: told["tasks"].update(age=[1]), "columns of tasks have different lengths"),
+        (lambda told: told["updates"].update(sn=[1]), "columns of updates have different lengths"),
+        (lambda told: told.update(window_ms=math.inf), "not JSON"),
+        (lambda told: told["tasks"].update(time=[math.nan]), "not JSON"),
+    ],
+)
+def test_a_recording_with_another_shape_is_refused_in_one_line(cosmo, tmp_path, change, why):
+    scenario = load("paper", ("episode.window_ms=300", "episode.warmup_ms=0", "workload.rate=40"))
+    told = record(scenario, method("aoi-threshold"), episode(scenario, 0, 0), 0)
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps(told))
+    assert cosmo("view", path)[0] == 0
+    path.with_suffix(".html").unlink()
+    change(told)
+    path.write_text(json.dumps(told))
+    code, out, err = cosmo("view", path)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"is not a recorded episode ({why}" in err
+    assert not path.with_suffix(".html").exists()
+
+
+def test_a_number_too_large_for_a_float_is_no_recording(tmp_path):
+    path = tmp_path / "e.json"
+    path.write_text('{"format": 2, "tasks": {}, "updates": {}, "window_ms": 1e999}')
+    with pytest.raises(InputError, match="not JSON"):
+        read_recording(path)

@@ -8,6 +8,8 @@ from polars.testing import assert_frame_equal
 from small import small_plan
 
 from cosmo import InputError
+from cosmo.checksums import SEAL
+from cosmo.files import write_record
 from cosmo.study import LocalExecutor, conduct, load_study, progress_of
 from cosmo.study.checks import DONE, damage, finished
 
@@ -110,3 +112,42 @@ def test_a_flipped_plan_is_refused(copy):
     assert json.loads(path.read_text()) != json.loads(told)
     with pytest.raises(InputError, match="not what was written"):
         load_study(copy)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "field"),
+    [
+        ("study.json", lambda told: told.pop("plan"), "plan"),
+        ("study.json", lambda told: told.update(plan=3), "plan"),
+        ("study.json", lambda told: told.update(versions=None), "versions"),
+        ("study.json", lambda told: told.update(yardsticks=True), "yardsticks"),
+        ("study.json", lambda told: told["resolved"].pop("training"), "resolved.training"),
+        ("study.json", lambda told: told["resolved"].update(scenarios=[]), "resolved.scenarios"),
+        (
+            "study.json",
+            lambda told: told["resolved"]["scenarios"].update(paper=None),
+            "resolved.scenarios.paper",
+        ),
+        (
+            "study.json",
+            lambda told: told["resolved"]["training"].update(nobody={}),
+            "resolved.training.nobody",
+        ),
+        (
+            "study.json",
+            lambda told: told["resolved"].update(traces={"paper": {"rate": -1.0, "sha256": ""}}),
+            "resolved.traces.paper.rate",
+        ),
+        ("checksums.json", lambda told: told.pop("written"), "has no checksums"),
+        ("checksums.json", lambda told: told.update(written=[1]), "has no checksums"),
+    ],
+)
+def test_a_record_that_somebody_else_has_sealed_is_refused_in_one_line(copy, file, change, field):
+    told = json.loads((copy / file).read_text())
+    del told[SEAL]
+    change(told)
+    write_record(copy / file, told)
+    with pytest.raises(InputError) as refused:
+        load_study(copy)
+    assert field in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cosmo.live.serve_sn import SnServer
 
 _LONGEST_S = 5.0  # for a request
+_MOST = 32  # requests at a time: whoever holds more open must not use up the node's descriptors
 _OTHER_HOST = (
     "421 Misdirected Request",
     "text/plain",
@@ -34,6 +35,7 @@ class Admin:
         own = config.admin.rpartition(":")[0], config.name, socket.gethostname(), "localhost"
         self._names = {name.lower() for name in (*own, *config.admin_hosts)}
         self.port = 0
+        self._open = 0
 
     async def begin(self) -> None:
         """Listen, if there is an address to listen on."""
@@ -53,6 +55,10 @@ class Admin:
             self._server.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._open >= _MOST:
+            writer.close()
+            return
+        self._open += 1
         try:
             async with asyncio.timeout(_LONGEST_S):
                 line = (await reader.readline()).decode("latin-1").split()
@@ -70,6 +76,7 @@ class Admin:
         except (OSError, ValueError, TimeoutError):
             pass
         finally:
+            self._open -= 1
             writer.close()
 
     def _is_host(self, told: str) -> bool:

@@ -5,17 +5,26 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic_core import PydanticCustomError
 
 from cosmo.documents import Documents, dump
+from cosmo.scenario.fields import MOST_MS, Count, Hops, NotNegative, Positive, Range
 from cosmo.scenario.topology import Node, fields_of_nodes
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
-Index = Annotated[int, Field(ge=0)]
-Range = tuple[Positive, Positive]
-Address = Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$")]
+
+def _has_port(address: str) -> str:
+    """Refuse a port that there is not: gRPC would take it modulo 65536, without a word."""
+    if int(address.rpartition(":")[2]) > 65535:
+        raise PydanticCustomError("port", "Input should have a port from 0 to 65535")
+    return address
+
+
+# gRPC counts in 32 bits, and ends the process at a number that has more.
+Index = Annotated[int, Field(strict=True, ge=0, le=100_000)]
+Millis = Annotated[Positive, Field(le=MOST_MS)]
+Seconds = Annotated[Positive, Field(ge=0.01, le=1e6)]
+Address = Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$"), AfterValidator(_has_port)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,60}$")]
 
 
@@ -86,8 +95,10 @@ class MethodGroup(_Group):
     use: str  # as in `cosmo simulate --method`
     fallback: str  # decides while the method misbehaves
     shadow: str  # is asked too and never obeyed; empty: nobody
-    slow_ms: Positive  # a decision that takes longer is a fault
-    seed: Index  # of a method's own random draws, and the run of a training
+    slow_ms: Millis  # a decision that takes longer is a fault
+    seed: Annotated[
+        int, Field(strict=True, ge=0, lt=2**63)
+    ]  # of a method's own random draws, and the run of a training
 
 
 def _words(command: str) -> list[str]:
@@ -131,7 +142,7 @@ class Expected(_Group):
 class LinkGroup(_Group):
     """What the links are like (R13)."""
 
-    hops: Count
+    hops: Hops
     hop_delay_ms: NotNegative
     packet_bytes: Positive
     result_bytes: Positive
@@ -145,27 +156,27 @@ class Behaviour(_Group):
     late: Literal["drop", "finish"]  # tasks whose budget is gone: stop, or go on as R11 says
     guard: bool  # subtract the measured overhead of the path from budgets
     most_guard_ms: NotNegative
-    silent_ms: Positive  # an SN that nothing is heard of for so long is not offloaded to
-    heartbeat_ms: Positive
+    silent_ms: Millis  # an SN that nothing is heard of for so long is not offloaded to
+    heartbeat_ms: Annotated[Millis, Field(ge=1)]
     most_updates_per_s: Positive  # to each EN
     refresh_ms: NotNegative  # a status that says nothing new waits for so long
     updates_per_task: NotNegative  # statuses to an EN for each task of it, …
-    idle_ms: Positive  # … and one more in this time, whether it sends tasks or not
+    idle_ms: Millis  # … and one more in this time, whether it sends tasks or not
     update_burst: Annotated[float, Field(ge=1, le=1e6)]  # that may be saved up
-    fresh_ms: Positive  # after so long without a task an EN's method starts without memory
-    drain_s: NotNegative  # after SIGTERM, for tasks that are under way
+    fresh_ms: Millis  # after so long without a task an EN's method starts without memory
+    drain_s: Annotated[NotNegative, Field(le=1e6)]  # after SIGTERM, for tasks that are under way
 
 
 class Limits(_Group):
     """What strangers can ask for."""
 
-    input_bytes: Count
+    input_bytes: Annotated[int, Field(strict=True, ge=1, le=10**9)]
     calls: Count  # at a time
     calls_per_s: Positive  # of each client
     burst: Count
-    connections: Count
-    idle_s: Positive  # a connection without a call is closed
-    receive_s: Positive  # a call whose input is not whole after so long is refused
+    connections: Annotated[int, Field(strict=True, ge=1, le=20_000)]
+    idle_s: Seconds  # a connection without a call is closed
+    receive_s: Seconds  # a call whose input is not whole after so long is refused
 
 
 class Tls(_Group):
@@ -220,7 +231,7 @@ class NodeConfig(_Group):
     listen: Address
     admin: Address | Literal[""]  # metrics and a page; empty: none
     admin_hosts: tuple[str, ...]  # names by which the admin port may be called, beside its own
-    scale: Positive  # of time: 5 is five times slower
+    scale: Annotated[Positive, Field(ge=1e-3, le=1e6)]  # of time: 5 is five times slower
     reflection: bool
     orca: bool  # an SN tells its load to balancers that know nothing of this package
     neighbours: Index  # other ENs that share the SNs, as methods count them

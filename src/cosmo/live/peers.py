@@ -11,6 +11,7 @@ import grpc
 from cosmo.errors import InputError
 from cosmo.files import MOST_KEY, read_bytes
 from cosmo.live.config import NodeConfig, Tls
+from cosmo.live.connections import owner_of
 
 SERVER_OPTIONS = [
     ("grpc.so_reuseport", 0),  # two daemons on one port would share it in silence
@@ -98,11 +99,11 @@ def names_of(context: Any) -> set[str]:
 
 
 def client_of(context: Any, tls: Tls) -> str:
-    """Who calls, as far as limits go: a certificate's name, else the address without its port."""
+    """Who calls, as far as limits go: a certificate's name, else whose address it is."""
     names = names_of(context) if tls.certificate else set()
     if names:
         return min(names)
-    return str(context.peer()).rpartition(":")[0]
+    return owner_of(str(context.peer()))
 
 
 async def check_caller(context: Any, tls: Tls) -> None:

@@ -41,6 +41,8 @@ class SnConnection:
         self._boot, self._quiet, self._silent = 0, 0, False
         self._lie, self._accused = "", -1  # what cannot be true; the boot that was logged for it
         self._stamps: deque[int] = deque(maxlen=_STAMPS)  # of heartbeats that were not answered
+        # When the stream began; the newest stamp that is no longer among them.
+        self._began_us, self._forgotten_us = 0, -1
         self._call: Any = None
         self._claims = self._expected(method)
         self.round_trip_ms = 0.0
@@ -134,6 +136,7 @@ class SnConnection:
         self._out, self._quiet, self._silent = asyncio.Queue(_QUEUE), 0, False
         self._lie = ""
         self._stamps.clear()
+        self._began_us, self._forgotten_us = time.monotonic_ns() // 1000, -1
         self._call = call = self._watch(metadata=self._metadata)
         beside = [loop.create_task(self._write(call)), loop.create_task(self._tick(call))]
         try:
@@ -191,6 +194,8 @@ class SnConnection:
                 took_us = int(self.round_trip_ms * 1000.0)
                 now_us = time.monotonic_ns() // 1000
                 stamp = wire.Heartbeat(stamp=now_us, round_trip_us=took_us)
+                if len(self._stamps) == _STAMPS:
+                    self._forgotten_us = self._stamps[0]
                 self._stamps.append(now_us)
                 self._out.put_nowait(wire.FromEn(heartbeat=stamp))
             await asyncio.sleep(behaviour.heartbeat_ms / 1000.0)
@@ -214,6 +219,8 @@ class SnConnection:
             self.take_status(message.status)
         elif message.HasField("heartbeat"):
             echo = message.heartbeat.echo
+            if self._began_us <= echo <= self._forgotten_us:
+                return  # of an SN that was held up: later ones are on their way
             if echo not in self._stamps:
                 self.lied(f"echo = {echo}: must be the stamp of a heartbeat")
                 return

@@ -23,6 +23,8 @@ _NUMBERS = (
 _OF_STATUSES = ("status_age_ms", "status")  # logs of before have none
 _FATES = ("DONE", "LATE", "REFUSED", "REJECTED", "EXPIRED", "FAILED")
 _MOST_NODES = 10_000  # an action beyond is none
+_MOST_WHOLE = {"action": _MOST_NODES, "ue": 2**32 - 1}
+_MOST_NUMBERS = 10_000_000  # tasks times nodes: a page for people has far fewer
 
 
 def is_decision_log(path: Path) -> bool:
@@ -38,6 +40,11 @@ def read_decisions(path: Path) -> dict[str, Any]:
         raise InputError(f"'{path}': has no task in it")
     told = max((text.count(";") + 1 for text in table["status_age_ms"] if text), default=0)
     sns = max(_number_of_sns(table), told)
+    if rows * (sns + 1) > _MOST_NUMBERS:
+        raise InputError(
+            f"'{path}': has {rows} tasks and {sns} SNs, tasks times nodes must be at most"
+            f" {_MOST_NUMBERS}"
+        )
     actions = [int(action) for action in table["action"]]
     inside = [_present(table, node, sns) for node in range(sns + 1)]
     times = [_short(time) for time in table["time_ms"]]
@@ -137,9 +144,9 @@ def _number(path: Path, row: int, name: str, text: str) -> float:
     allowed = "a finite number"
     # A task that was answered before anybody decided has no time of its decision.
     right = math.isfinite(number) or (name == "decided_ms" and math.isnan(number))
-    if name == "action":
-        allowed = f"a whole number from -1 to {_MOST_NODES}"
-        right = right and number == int(number) and -1 <= number <= _MOST_NODES
+    if name in _MOST_WHOLE:
+        allowed = f"a whole number from -1 to {_MOST_WHOLE[name]}"
+        right = right and number == int(number) and -1 <= number <= _MOST_WHOLE[name]
     if not right:
         raise InputError(f"'{path}', row {row}: {name} = {text!r}: must be {allowed}")
     return number
@@ -152,7 +159,9 @@ def _told(
     found: list[Any] = []
     for row, text in enumerate(table[name], start=1):
         parts = [
-            of([_number(path, row, name, number) for number in part.split()]) if part else None
+            of([_number(path, row, name, number) for number in part.split()])
+            if part.strip()
+            else None
             for part in text.split(";")
         ]
         found.append([*parts, *[None] * (sns - len(parts))] if text else None)

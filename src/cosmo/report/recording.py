@@ -39,6 +39,12 @@ _TASK_COLUMNS = (
     "age", "idle_true", "idle_believed", "en_backlog", "en_requests", "sn_requests", "local_wait",
     "values", "semantic", "feasible",
 )  # fmt: skip
+_UPDATES = ("time", "sn", "send", "interval")
+# Of a recording, beside its format.
+_PARTS: dict[str, Any] = {
+    "window_ms": int | float, "warmup_ms": int | float, "ens": int, "sns": int, "reach": list,
+    "metrics": dict, "tasks": dict, "updates": dict,
+}  # fmt: skip
 _SEEN = fields(DispatchObservation)
 _METRICS = ("success_rate", "net_utility_per_task", "update_cost_rate", "fn_rate")
 
@@ -63,9 +69,7 @@ class Recorder(Watcher):
         self._true: dict[str, list[NDArray[Any]]] = {name: [] for name in Truth._fields}
         self._actions: list[int] = []
         self._values: list[Any] = []
-        self._updates: dict[str, list[Any]] = {
-            name: [] for name in ("time", "sn", "send", "interval")
-        }
+        self._updates: dict[str, list[Any]] = {name: [] for name in _UPDATES}
 
     def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
         """Whom to ask for what it thinks."""
@@ -192,7 +196,8 @@ def record(scenario: Scenario, method: Method, episode: Episode, seed: int) -> d
 def read_recording(path: Path) -> dict[str, Any]:
     """A recorded episode from a file of `RecordEpisode`; InputError in one line if it is none."""
     try:
-        found = json.loads(read_bytes(path, MOST_RECORD).decode())
+        text = read_bytes(path, MOST_RECORD).decode()
+        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
     except OSError as error:
         raise InputError(f"'{path}': cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
@@ -204,11 +209,31 @@ def read_recording(path: Path) -> dict[str, Any]:
             f"'{path}': has format {found.get('format', 1)}, this version reads {FORMAT};"
             " record it again"
         )
-    columns = {*_TASK_COLUMNS, "outcome", "finished"}
-    sizes = {len(column) for column in found["tasks"].values() if isinstance(column, list)}
-    if not columns <= set(found["tasks"]) or len(sizes) != 1:
-        raise InputError(f"'{path}': is not a recorded episode (columns of tasks are missing)")
+    wrong = _fault_of(found)
+    if wrong:
+        raise InputError(f"'{path}': is not a recorded episode ({wrong})")
     return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _fault_of(found: dict[str, Any]) -> str:
+    """What the viewer would stumble over, in a few words; empty if nothing."""
+    for name, kinds in _PARTS.items():
+        if not isinstance(found.get(name), kinds) or isinstance(found[name], bool):
+            return f"{name} is missing, or is something else"
+    for table, names in (("tasks", (*_TASK_COLUMNS, "outcome", "finished")), ("updates", _UPDATES)):
+        columns = [found[table].get(name) for name in names]
+        if not all(isinstance(column, list) for column in columns):
+            return f"columns of {table} are missing"
+        if len({len(column) for column in columns}) > 1:
+            return f"columns of {table} have different lengths"
+    return ""
 
 
 def _rounded(value: float) -> float | None:

@@ -7,9 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from cosmo import checksums
 from cosmo.errors import InputError
-from cosmo.files import read_record, write_record
+from cosmo.files import digest_of, read_record, write_record
 from cosmo.policy.controller import AGENTS, DESCRIPTION
 
 FORMAT = 1
@@ -27,7 +26,7 @@ _FILES = (
 
 def write_done(folder: Path, told: dict[str, Any]) -> None:
     """Say that the unit in this folder is finished: `told`, and what its files are."""
-    files = {name: checksums.of_file(folder / name) for name in _FILES if (folder / name).is_file()}
+    files = {name: digest_of(folder / name) for name in _FILES if (folder / name).is_file()}
     write_record(folder / DONE, {"format": FORMAT, **told, "written": files})
 
 
@@ -76,7 +75,7 @@ def _damaged(folder: Path) -> dict[str, str]:
 
 def _wrong(folder: Path, name: str, digest: str | None) -> str:
     try:
-        same = checksums.of_file(folder / name) == digest
+        same = digest_of(folder / name) == digest
     except OSError as error:
         return f"'{folder / name}': cannot be read ({error.strerror})"
     return "" if same else f"'{folder / name}': is not what was written; the file is damaged"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from cosmo import checksums
 from cosmo.control import METHODS
+from cosmo.files import digest_of
 from cosmo.policy.controller import AGENTS, DESCRIPTION
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.trained import shipped
@@ -25,9 +25,7 @@ def digests(spec: str) -> list[str]:
     What a policy in Python opens or imports by itself is not known.
     """
     return [
-        checksums.of_file(path)
-        for value in (*named(spec), *_shipped(spec))
-        for path in _files(Path(value))
+        digest_of(path) for value in (*named(spec), *_shipped(spec)) for path in _files(Path(value))
     ]
 
 
@@ -35,7 +33,7 @@ def trace_digests(scenarios: Iterable[Scenario]) -> list[str]:
     """The same of the files that scenarios take tasks and events from, each file once."""
     loads = [scenario.workload for scenario in scenarios]
     traces = dict.fromkeys(file for load in loads for file in (load.trace, load.events))
-    return [checksums.of_file(path) for trace in traces if trace and _is_file(path := Path(trace))]
+    return [digest_of(path) for trace in traces if trace and _is_file(path := Path(trace))]
 
 
 def beside(spec: str, folder: Path) -> str:

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from cosmo import checksums
 from cosmo.control import method
 from cosmo.engine import engine_of
 from cosmo.errors import InputError, did_you_mean
+from cosmo.files import digest_of
 from cosmo.learn.run import Config
 from cosmo.policy.learned_methods import LEARNED, learned_method
 from cosmo.policy.registry import with_parameters
@@ -188,7 +188,7 @@ class Plan(_Part):
             "traces": {
                 scenario.name: {
                     "rate": self.trace_rate(scenario),
-                    "sha256": checksums.of_file(Path(scenario.workload.trace)),
+                    "sha256": digest_of(Path(scenario.workload.trace)),
                 }
                 for scenario, *_ in self.points()
                 if scenario.workload.trace
@@ -199,7 +199,7 @@ class Plan(_Part):
     def _events(self) -> dict[str, str]:
         """SHA-256 of the files of events, by scenario."""
         return {
-            scenario.name: checksums.of_file(Path(scenario.workload.events))
+            scenario.name: digest_of(Path(scenario.workload.events))
             for scenario, *_ in self.points()
             if scenario.workload.events
         }

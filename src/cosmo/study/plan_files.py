@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cosmo.documents import Documents
+from cosmo.errors import InputError
 from cosmo.learn.session import config_from
 from cosmo.scenario import scenario_from
 from cosmo.study import method_files
@@ -95,6 +96,9 @@ def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
         source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
     }
     trainings = plan.trainings()
+    for name in resolved["training"]:
+        if name not in trainings:
+            raise InputError(f"resolved.training.{name}: is not trained by the plan")
     plan._configs = {
         name: config_from(trainings[name].method, told)
         for name, told in resolved["training"].items()

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars
+from pydantic import BaseModel, Field, ValidationError
 
 import cosmo
-from cosmo import checksums
 from cosmo.documents import dump
 from cosmo.errors import InputError
-from cosmo.files import made_folder, read_record, whole_file, write_record
+from cosmo.files import digest_of, made_folder, read_record, whole_file, write_record
 from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
 from cosmo.study.focus import focus_of, is_known_yardstick, yardsticks_of
 from cosmo.study.plan import Plan
@@ -134,6 +134,11 @@ def _check_same(folder: Path, plan: Plan) -> None:
             raise InputError(
                 f"out = '{folder}': the trace of {name!r} has changed since; choose another"
             )
+    for name, events in about["resolved"].get("events", {}).items():
+        if now.get("events", {}).get(name) != events:
+            raise InputError(
+                f"out = '{folder}': the events of {name!r} have changed since; choose another"
+            )
     if now["training"] != about["resolved"]["training"]:
         raise InputError(f"out = '{folder}': the training has changed; choose another folder")
 
@@ -167,9 +172,38 @@ def _versions() -> dict[str, str]:
     return found
 
 
+class _Trace(BaseModel):
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    sha256: str
+
+
+class _Resolved(BaseModel):
+    scenarios: dict[str, dict[str, Any]]
+    training: dict[str, dict[str, Any]]
+    traces: dict[str, _Trace] = {}
+
+
+class _About(BaseModel):
+    """The fields of `study.json`: a seal says that it is as it was written, not who wrote it."""
+
+    version: str
+    versions: dict[str, str]
+    machine: str
+    plan: dict[str, Any]
+    resolved: _Resolved
+    yardsticks: list[str] = []  # studies of before have none
+
+
 def read_about(folder: Path) -> dict[str, Any]:
-    """What `study.json` says."""
-    return read_record(folder / STUDY, "there is no study", "cosmo study", FORMAT)
+    """What `study.json` says; InputError in one line if it is not a study's."""
+    told = read_record(folder / STUDY, "there is no study", "cosmo study", FORMAT)
+    try:
+        _About.model_validate(told)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InputError(f"'{folder / STUDY}': {field}: {first['msg'].lower()}") from None
+    return told
 
 
 def merge(folder: Path, plan: Plan) -> None:
@@ -191,11 +225,11 @@ def merge(folder: Path, plan: Plan) -> None:
             # A training for all loads has none of its own: its curves come last.
             table = table.sort("place", "method", "seed", "episode", nulls_last=True).drop("place")
             write_table(folder / name, table)
-            written[name] = checksums.of_file(folder / name)
+            written[name] = digest_of(folder / name)
     limits = [_read(path / BOUNDS_FILE) for path in done if (path / BOUNDS_FILE).exists()]
     if limits:
         write_table(folder / BOUNDS_FILE, polars.concat(limits))
-        written[BOUNDS_FILE] = checksums.of_file(folder / BOUNDS_FILE)
+        written[BOUNDS_FILE] = digest_of(folder / BOUNDS_FILE)
     write_record(folder / CHECKSUMS, {"format": FORMAT, "written": written})
 
 
@@ -229,9 +263,12 @@ def _check_tables(folder: Path) -> None:
     if not (folder / CHECKSUMS).exists():
         return
     told = read_record(folder / CHECKSUMS, "there are no checksums", "cosmo study", FORMAT)
-    for name, digest in told["written"].items():
+    written = told.get("written")
+    if not isinstance(written, dict):
+        raise InputError(f"'{folder / CHECKSUMS}': has no checksums")
+    for name, digest in written.items():
         path = folder / name
-        if not path.is_file() or checksums.of_file(path) != digest:
+        if not path.is_file() or digest_of(path) != digest:
             raise InputError(
                 f"'{path}': is not what was written, it is damaged or cut short; gather it again"
                 f" with: cosmo study run {folder / PLAN} --out {folder}"

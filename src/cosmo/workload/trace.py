@@ -10,6 +10,7 @@ import polars
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
+from cosmo.files import MOST_TABLE, opened
 from cosmo.scenario import Scenario
 from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
 from cosmo.tables import csv_text, read_parquet, write_table
@@ -64,10 +65,10 @@ def unread_columns(path: Path, scenario: Scenario) -> list[str]:
     read = {*_names(scenario.en.count), *_OPTIONAL}
     try:
         if path.suffix == ".parquet":
-            header = list(polars.read_parquet_schema(path))
+            with opened(path, MOST_TABLE) as file:
+                header = list(polars.read_parquet_schema(file))
         else:
-            with path.open(newline="", encoding="utf-8-sig") as file:
-                header = [name.strip() for name in next(csv.reader(file), [])]
+            header = [name.strip() for name in next(csv.reader(csv_text(path)), [])]
     except (OSError, ValueError, csv.Error, polars.exceptions.PolarsError):
         return []  # reading it says what is wrong
     return [name for name in header if name not in read]

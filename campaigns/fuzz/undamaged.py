@@ -1,0 +1,88 @@
+"""The bases of all kinds as they are: a campaign whose base is refused tests nothing."""
+
+import bases
+import bases_nodes as own
+from judge import Case
+
+_SHORT = tuple(part for each in bases.SHORT for part in ("--set", each))
+_PLAY = ("simulate", "-m", "all-local", "--json")
+
+
+def undamaged(kind: str) -> list[Case]:
+    """Cases of a kind with nothing wrong; all of them must be accepted, and traces played."""
+    match kind:
+        case "set":
+            return [Case(kind, (*_PLAY, *_SHORT)), Case(kind, ("scenario", "show", "paper"))]
+        case "scenario":
+            files = {"mine.toml": bases.scenario().encode()}
+            return [
+                Case(kind, ("scenario", "check", "mine.toml"), files),
+                Case(kind, (*_PLAY, "-s", "mine.toml"), files),
+            ]
+        case "plan":
+            return [Case(kind, ("study", "show", "p.toml"), {"p.toml": bases.PLAN.encode()})]
+        case "csv" | "parquet":
+            return [_trace(kind)]
+        case "controller":
+            return [_controller(method) for method in ("cosmo", "cosmo-next")]
+        case "onnx":
+            arguments = ("simulate", "-m", "onnx:p.onnx", "--json", *_SHORT)
+            return [Case(kind, arguments, {"p.onnx": bases.ONNX})]
+        case "method":
+            return [Case(kind, ("simulate", "-m", "aoi-threshold:kappa=2", "--json", *_SHORT))]
+        case "command":
+            return [Case(kind, ("methods",))]
+    return _of_nodes(kind)
+
+
+def _of_nodes(kind: str) -> list[Case]:
+    match kind:
+        case "live":
+            files = {"mine.toml": own.LIVE_SCENARIO.encode(), "p.toml": own.LIVE_PLAN.encode()}
+            config = ("live", "config", "--scenario", "mine.toml", "--out", "nodes")
+            return [
+                Case(kind, ("study", "show", "p.toml"), files),
+                Case(kind, config, files, outputs=("nodes/",)),
+            ]
+        case "daemon":
+            return [
+                Case(kind, ("serve", role, "--config", "n.toml"), {"n.toml": text.encode()})
+                for role in ("en", "sn")
+                for text in (own.daemon(role),)
+            ]
+        case "log":
+            csv, parquet = own.decisions_csv().encode(), bases.parquet(own.decisions_columns())
+            files = {"a.csv": csv, "b.parquet": parquet, "c.json": own.recording().encode()}
+            return [
+                Case(kind, ("view", name, "--out", "x.html"), {name: content}, outputs=("x.html",))
+                for name, content in files.items()
+            ]
+        case "store":
+            return [
+                Case(kind, ("study", "status", own.STORE, "--json"), own.store()),
+                Case(kind, ("report", own.STORE, "-o", "r"), own.store(), outputs=("r/",)),
+            ]
+        case "import":
+            return [
+                Case(
+                    kind, ("import", name, "x.csv", "--out", "t.csv"), {"x.csv": text.encode()},
+                    outputs=("t.csv",), least_rows=12,
+                )
+                for name, text in (
+                    ("azure-functions-2021", own.AZURE), ("alibaba-batch-2018", own.ALIBABA),
+                )
+            ]  # fmt: skip
+    raise ValueError(f"no base of the kind {kind}")
+
+
+def _trace(kind: str) -> Case:
+    columns = {name: [row[k] for row in bases.ROWS] for k, name in enumerate(bases.COLUMNS)}
+    content = bases.trace_csv().encode() if kind == "csv" else bases.parquet(columns)
+    name = f"trace.{kind}"
+    arguments = (*_PLAY, *_SHORT, "--episodes", "1", "--trace", name, "--tasks-out", "t.csv")
+    return Case(kind, arguments, {name: content}, outputs=("t.csv",), least_rows=len(bases.ROWS))
+
+
+def _controller(method: str) -> Case:
+    files = bases.controller(bases.described(method), bases.layers(method))
+    return Case("controller", ("evaluate", "trained", "--episodes", "1", "--json"), files)
