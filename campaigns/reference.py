@@ -13,6 +13,9 @@ from pathlib import Path
 
 import hypothesis
 
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / room) for room in ("", "world")]
 
 import test_against_reference as agreement  # noqa: E402
@@ -39,9 +42,9 @@ def main() -> None:
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(scenarios.worlds(), agreement.SALTS, agreement.INTERVALS)
-    def compare(case: object, salt: int, interval: float) -> None:
+    def compare(case: tuple[Scenario, Episode], salt: int, interval: float) -> None:
         nonlocal tasks, outages
-        scenario, world = case  # type: ignore[misc]
+        scenario, world = case
         agreement.assert_agreement(scenario, world, salt, interval)
         tasks += len(world.tasks)
         outages += int((world.events.what == 1).sum())

@@ -82,9 +82,10 @@ def nominal_ms(events: NodeEvents, node: int, time_ms: Floats) -> Floats:
         times.append(when)
         speed, up = (factor, up) if what == SPEED else (speed, what == RETURNS)
         pace.append(speed if up else 0.0)
-    last = np.searchsorted(times, time_ms, side="right") - 1
-    last = np.maximum(last, 0)
-    return np.asarray(done)[last] + np.asarray(pace)[last] * (time_ms - np.asarray(times)[last])
+    last = np.maximum(np.searchsorted(times, time_ms, side="right") - 1, 0)
+    begun, before, speeds = (np.asarray(column)[last] for column in (times, done, pace))
+    found: Floats = before + speeds * (time_ms - begun)
+    return found
 
 
 def decision_times_ms(scenario: Scenario, episode: Episode) -> Floats:
