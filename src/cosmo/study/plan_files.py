@@ -8,7 +8,7 @@ from typing import Any
 from cosmo.documents import Documents
 from cosmo.learn.session import config_from
 from cosmo.scenario import scenario_from
-from cosmo.study import method_files
+from cosmo.study import inputs, method_files
 from cosmo.study.plan import Code, Plan
 
 _NAMED = (".toml", ".csv", ".parquet")  # files that plans name: scenarios, trainings, traces
@@ -35,17 +35,24 @@ def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "re
     if str(source) not in plan_names():
         folder = Path(source).parent
         plan = _beside(plan, folder)
-        own = [method_files.beside(name, folder) for name in own]
+        own = [inputs.found_method(folder, method_files.beside(name, folder)) for name in own]
     plan.check(code, own)
     return plan
 
 
 def _beside(plan: Plan, folder: Path) -> Plan:
-    """Files that the plan names are looked for beside it first."""
+    """Files that the plan names are looked for beside it first; what is gone or has changed, among
+    the copies that a study keeps (`inputs`).
+    """
 
     def found(name: str) -> str:
         near = folder / name
-        return str(near) if name.endswith(_NAMED) and os.path.isfile(near) else name
+        if not name.endswith(_NAMED):
+            return name
+        return str(near) if os.path.isfile(near) else inputs.found(folder, name)
+
+    def method_found(name: str) -> str:
+        return inputs.found_method(folder, method_files.beside(name, folder))
 
     def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(found(name) for name in names)
@@ -53,7 +60,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
     parts = [
         part.model_copy(
             update={
-                "methods": tuple(method_files.beside(name, folder) for name in part.methods),
+                "methods": tuple(method_found(name) for name in part.methods),
                 "scenarios": part.scenarios and all_found(part.scenarios),
             }
         )
@@ -72,7 +79,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
         "training": training,
         "train": own,
         "compare": tuple(parts),
-        "focus": _maybe(lambda name: method_files.beside(name, folder), plan.focus),
+        "focus": _maybe(method_found, plan.focus),
     }
     return plan.model_copy(update=changes)
 
