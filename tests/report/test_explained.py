@@ -100,9 +100,10 @@ def test_the_page_explains_itself_in_a_browser(tmp_path):
                   episodes=1, settings=SHORT).page(tmp_path / "page.html")  # fmt: skip
     with opened_browser("1200,900") as browser:
         open_page(browser, tmp_path / "page.html")
-        text = browser.find_element("id", "explained").text
+        text = browser.find_element("id", "methods-told").text
         assert "edge node (EN)" in text
         assert "update unit" in text
+        assert "The workload" in browser.find_element("id", "explained").text
         drawn = browser.execute_script(
             "return [...document.querySelectorAll('.site text')].map(e => e.textContent)"
         )

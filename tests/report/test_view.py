@@ -80,7 +80,7 @@ def test_a_file_becomes_a_page_with_every_sn(cosmo, file):
         browser.execute_script(choose, "recording", "1")
         assert mark in browser.execute_script(names)
         assert re.search(
-            r"\d+ tasks after the warm-up were rejected .* beyond the quota", note.text
+            r"\d+ tasks were rejected after the warm-up .* beyond the quota", note.text
         )
         assert browser.get_log("browser") == []
 
