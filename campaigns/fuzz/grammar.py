@@ -221,6 +221,47 @@ def parquet_traces(draw: Draw) -> Case:
     return _traced(draw, "parquet", content)
 
 
+@st.composite
+def logs(draw: Draw) -> Case:
+    """Logs of others with odd cells, rows and mappings, for `cosmo import`."""
+    kind = draw(_some("csv", "jsonl"))
+    rows: list[Any] = [
+        {"at": 1.7e9 + k, "who": f"cam-{k % 3}", "size": 30 + k, "work": 10.0, "limit": 0.1}
+        for k in range(12)
+    ]
+    for _ in range(draw(st.integers(0, 4))):
+        row = rows[draw(st.integers(0, 11))]
+        if isinstance(row, dict):
+            row[draw(_some("at", "who", "size", "work", "limit", "more"))] = draw(values)
+            if draw(st.integers(0, 4)) == 0:
+                rows[draw(st.integers(0, 11))] = draw(_some([], None, 7, "x", {"a": {"b": row}}))
+    if kind == "csv":
+        told = [row for row in rows if isinstance(row, dict)]
+        lines = [",".join(str(value) for value in row.values()) for row in told]
+        text = "\n".join(["at,who,size,work,limit", *lines])
+    else:
+        text = "\n".join(json.dumps(row) for row in rows)
+    content = text.encode("utf-8", "surrogatepass")
+    if draw(st.integers(0, 3)) == 0:
+        content = _damaged(draw, content)
+    unit = _some(
+        "", ":s", ":epoch_s", ":iso", ":kB", ":MiB", ":cpu_ms", ":Mcycles", ":us", ":", ":x"
+    )
+    mapped: list[str] = [
+        "--column",
+        f"time_ms=at{draw(_some(':epoch_s', ':epoch_ns', ':iso', ''))}",
+    ]
+    for field in draw(st.lists(_some("input_bytes", "cycles", "deadline_ms", "ue", "en", "odd"))):
+        column = draw(_some("size", "work", "limit", "who", "nowhere", "at", ""))
+        mapped += ["--column", f"{field}={column}{draw(unit)}"]
+    more = draw(
+        _some((), ("--bad-rows", "skip"), ("--duplicates", "drop"), ("--speed", "18000"),
+              ("--speed", "nan"), ("--time-zone", "Europe/Berlin"), ("--time-zone", "../etc"))
+    )  # fmt: skip
+    arguments = ("import", kind, f"log.{kind}", "--out", "trace.csv", *mapped, *more)
+    return Case("log", _plain(arguments), {f"log.{kind}": content}, outputs=("trace.csv",))
+
+
 def _traced(draw: Draw, suffix: str, content: bytes) -> Case:
     out = draw(_some((), ("--tasks-out", "tasks.csv"), ("--tasks-out", "tasks.parquet")))
     arguments = (*_simulate(draw), *_SHORT, "--trace", f"trace.{suffix}", *out)
@@ -312,7 +353,7 @@ def command_lines(draw: Draw) -> Case:
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "set": settings(), "scenario": scenarios(), "plan": plans(), "csv": csv_traces(),
     "parquet": parquet_traces(), "controller": controllers(), "onnx": onnx_files(),
-    "method": methods(), "command": command_lines(),
+    "method": methods(), "command": command_lines(), "log": logs(),
 }  # fmt: skip
 
 

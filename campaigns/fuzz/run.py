@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 # Cheap kinds more often; the others draw worlds or write files.
 SHARES = {
     "set": 5, "scenario": 4, "plan": 3, "csv": 2, "parquet": 2, "controller": 4, "onnx": 1,
-    "method": 4, "command": 3,
+    "method": 4, "command": 3, "log": 3,
 }  # fmt: skip
 
 

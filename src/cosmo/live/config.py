@@ -191,6 +191,7 @@ class Log(_Group):
     level: Literal["debug", "info", "warning"]
     decisions: str  # a CSV or Parquet file, a row a task; empty: none
     rows: Count  # in a file; then the next begins
+    seconds: Positive = 60.0  # after which a file is written, whatever it has
 
 
 class Scales(_Group):

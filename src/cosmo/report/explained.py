@@ -152,7 +152,7 @@ def _site(scenario: Scenario, loads: dict[str, list[float]]) -> dict[str, Any]:
         "scenario": scenario.name,
         "ens": scenario.en.count,
         "sns": scenario.sn.count,
-        "ues": len(scenario.mobility.distances_m),
+        "ues": scenario.ues,
         "enSlots": [int(each) for each in scenario.en.each("slots")],
         "snSlots": [int(each) for each in scenario.sn.each("slots")],
         "links": [pair for pair in links if max(pair) < DRAWN],

@@ -2,6 +2,9 @@
 
 from cosmo.workload.arrivals import squared_variation
 from cosmo.workload.generate import episode, from_tasks, idle_delay_ms
+from cosmo.workload.log_files import Log, read_log
+from cosmo.workload.logs import Imported, tasks_of_log
+from cosmo.workload.plausible import Plausibility, plausibility
 from cosmo.workload.public import FORMATS, imported
 from cosmo.workload.table import BackgroundTasks, Episode, SpeedChanges, Tasks
 from cosmo.workload.trace import read_trace, unread_columns, write_trace
@@ -19,6 +22,9 @@ __all__ = [
     "FORMATS",
     "BackgroundTasks",
     "Episode",
+    "Imported",
+    "Log",
+    "Plausibility",
     "SpeedChanges",
     "Tasks",
     "duration_ms",
@@ -27,9 +33,12 @@ __all__ = [
     "idle_delay_ms",
     "imported",
     "mean_rate",
+    "plausibility",
+    "read_log",
     "read_trace",
     "recorded_windows",
     "squared_variation",
+    "tasks_of_log",
     "trace_of",
     "unread_columns",
     "whole_windows",
