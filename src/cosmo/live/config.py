@@ -273,17 +273,17 @@ class NodeConfig(_Group):
             raise ValueError(f"peers: must be {peers}, as site.reach says, not {len(self.peers)}")
 
 
-_CONFIGS = Documents("config", NodeConfig, "cosmo.live", "en", "method.use=priced-books")
+DOCUMENTS = Documents("config", NodeConfig, "cosmo.live", "en", "method.use=priced-books")
 
 
 def load_config(source: str | Path, settings: Iterable[str] = ()) -> NodeConfig:
     """A preset (`en`, `sn`) or a TOML file that extends one, with single fields set."""
-    return _CONFIGS.load(source, settings)
+    return DOCUMENTS.load(source, settings)
 
 
 def changed_config(config: NodeConfig, fields: dict[str, object]) -> NodeConfig:
     """The same with fields set by name."""
-    return _CONFIGS.validated(config.model_dump(), fields)
+    return DOCUMENTS.validated(config.model_dump(), fields)
 
 
 def config_text(config: NodeConfig) -> str:

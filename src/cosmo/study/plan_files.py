@@ -12,12 +12,12 @@ from cosmo.study import inputs, method_files
 from cosmo.study.plan import Code, Plan
 
 _NAMED = (".toml", ".csv", ".parquet")  # files that plans name: scenarios, trainings, traces
-_PLANS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
+DOCUMENTS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
 
 
 def plan_names() -> list[str]:
     """The plans that come with the package."""
-    return _PLANS.preset_names()
+    return DOCUMENTS.preset_names()
 
 
 def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "refuse") -> Plan:
@@ -28,7 +28,7 @@ def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "re
     `settings` are one's own and run.
     """
     settings = list(settings)
-    plan = _PLANS.load(source, settings)
+    plan = DOCUMENTS.load(source, settings)
     methods = [name for part in plan.compare for name in part.methods]
     typed = "\n".join(settings)
     own = [name for name in methods if f'"{name}"' in typed or f"'{name}'" in typed]
@@ -90,14 +90,14 @@ def _maybe(change: Callable[[str], str], name: str | None) -> str | None:
 
 def plan_checked(data: dict[str, Any]) -> Plan:
     """A new plan from plain data of our own: methods of files are run."""
-    plan = _PLANS.validated(data)
+    plan = DOCUMENTS.validated(data)
     plan.check()
     return plan
 
 
 def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
     """A plan from what `Plan.model_dump` and `Plan.resolved` gave."""
-    plan = _PLANS.validated(data)
+    plan = DOCUMENTS.validated(data)
     plan._scenarios = {
         source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
     }
