@@ -13,6 +13,7 @@ with `…,intervals_ms=20+50` if these are not the paper's. Both together may co
 
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,7 @@ def sb3_algorithm(file: Path) -> str:
     try:
         with zipfile.ZipFile(file) as parts, parts.open("data") as data:
             told = json.loads(data.read(_MOST_SETTINGS))
-    except (OSError, ValueError, KeyError, RecursionError, NotImplementedError, RuntimeError):
+    except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
         told = None  # loading it says what is wrong
     names = told if isinstance(told, dict) else {}
     return next((kind for kind, setting in _ALGORITHMS if setting in names), "DQN")
