@@ -36,8 +36,9 @@ def test_site_and_workload_are_in_words_with_numbers_by_hand():
     assert site["site"][3] == "All nodes together can finish about 498 average tasks a second."
     assert site["workload"][0].startswith(
         "60 tasks a second come to each edge node (180 in all) at random times (Poisson); that is"
-        " 36 % of what all nodes together can do. A task brings 20 to 50 kB"
+        " 36 % of what all nodes together can do."
     )
+    assert site["workload"][1].startswith("A task brings 20 to 50 kB of input")
 
 
 def test_every_method_of_the_registry_has_a_sentence_and_a_reference():

@@ -11,7 +11,7 @@ from cosmo.scenario import Scenario
 from cosmo.scenario.topology import Nodes
 from cosmo.study.inputs import found_trace
 from cosmo.study.store import Study
-from cosmo.workload import duration_ms, trace_of
+from cosmo.workload import Tasks, duration_ms, trace_of
 
 _PAPER = "the paper: Update for Decisions, Not Freshness"
 _BASELINE = "a baseline of the paper"
@@ -147,6 +147,7 @@ def _here(study: Study, scenario: Scenario) -> Scenario:
 
 
 def _site(scenario: Scenario, loads: dict[str, list[float]]) -> dict[str, Any]:
+    tasks = _trace(scenario)
     links = zip(scenario.links.en.tolist(), scenario.links.sn.tolist(), strict=True)
     return {
         "scenario": scenario.name,
@@ -156,16 +157,22 @@ def _site(scenario: Scenario, loads: dict[str, list[float]]) -> dict[str, Any]:
         "enSlots": [int(each) for each in scenario.en.each("slots")],
         "snSlots": [int(each) for each in scenario.sn.each("slots")],
         "links": [pair for pair in links if max(pair) < DRAWN],
-        "site": _site_words(scenario),
+        "site": _site_words(scenario, tasks),
         "workload": [
-            *(_trace_words(scenario, rates[0]) for name, rates in loads.items() if name == "trace"),
-            *(
-                _load_words(scenario, name, rates)
-                for name, rates in loads.items()
-                if name != "trace"
-            ),
+            *(_trace_words(scenario, loads[name][0], tasks) for name in loads if name == "trace"),
+            *(_load_words(scenario, name, loads[name]) for name in loads if name != "trace"),
+            *([_kinds(scenario)] if set(loads) - {"trace"} else []),
+            _lengths(scenario),
         ],
     }
+
+
+def _trace(scenario: Scenario) -> Tasks | None:
+    """The tasks of its trace; None without one, or if the file is not here any more."""
+    try:
+        return trace_of(scenario) if scenario.workload.trace else None
+    except InputError:
+        return None
 
 
 def _mean_cycles(scenario: Scenario) -> float:
@@ -190,9 +197,12 @@ def _nodes(nodes: Nodes, name: str, cycles: float) -> str:
     )
 
 
-def _site_words(scenario: Scenario) -> list[str]:
+def _site_words(scenario: Scenario, tasks: Tasks | None) -> list[str]:
+    """`tasks` are those of its trace: what an average task is follows from them."""
     cycles, ups = _mean_cycles(scenario), scenario.links.up_mbps
     bits = 8.0 * sum(scenario.workload.input_bytes) / 2.0
+    if tasks is not None and len(tasks):
+        cycles, bits = float(tasks.cycles.mean()), 8.0 * float(tasks.input_bytes.mean())
     words = [
         _nodes(scenario.en, "edge node", cycles),
         _nodes(scenario.sn, "service node", cycles),
@@ -207,13 +217,20 @@ def _site_words(scenario: Scenario) -> list[str]:
 
 
 def _kinds(scenario: Scenario) -> str:
-    work, ms = scenario.workload, scenario.episode
+    work = scenario.workload
     sizes = _span([value / 1000.0 for value in work.input_bytes])
     demand = _span([value / 1e6 for value in work.cycles])
     return (
         f"A task brings {sizes} kB of input, needs {demand} million processor cycles and must be"
-        f" finished within {_span(work.deadline.clip_ms)} ms. An episode lasts"
-        f" {ms.window_ms / 1000.0:g} s; its first {ms.warmup_ms / 1000.0:g} s are not measured."
+        f" finished within {_span(work.deadline.clip_ms)} ms."
+    )
+
+
+def _lengths(scenario: Scenario) -> str:
+    ms = scenario.episode
+    return (
+        f"An episode lasts {ms.window_ms / 1000.0:g} s; its first {ms.warmup_ms / 1000.0:g} s are"
+        " not measured."
     )
 
 
@@ -227,24 +244,19 @@ def _load_words(scenario: Scenario, process: str, rates: Sequence[float]) -> str
     ]
     return (
         f"{here} tasks a second come to {each} {_PROCESSES[process]}; that is"
-        f" {', '.join(f'{share:.0f}' for share in shares)} % of what all nodes together can do. "
-        + _kinds(scenario)
+        f" {', '.join(f'{share:.0f}' for share in shares)} % of what all nodes together can do."
     )
 
 
-def _trace_words(scenario: Scenario, rate: float) -> str:
+def _trace_words(scenario: Scenario, rate: float, tasks: Tasks | None) -> str:
     ens = scenario.en.count
     cells = f" per edge node ({rate_text(rate * ens)} in all)" if ens > 1 else ""
-    try:
-        tasks = trace_of(scenario)
-    except InputError:  # the file is not here any more
+    if tasks is None or not len(tasks):
         return f"Tasks come from a recorded trace: {rate_text(rate)} tasks a second{cells}."
     return (
         f"Tasks come from a recorded trace of {len(tasks)} tasks in"
         f" {duration_ms(tasks) / 1000.0:g} s: {rate_text(rate)} tasks a second{cells} on average,"
         f" of {_span(tasks.input_bytes / 1000.0, '{:.3g}')} kB and"
         f" {_span(tasks.cycles / 1e6, '{:.3g}')} million processor cycles, with deadlines of"
-        f" {_span(tasks.deadline_ms, '{:.3g}')} ms. An episode lasts"
-        f" {scenario.episode.window_ms / 1000.0:g} s; its first"
-        f" {scenario.episode.warmup_ms / 1000.0:g} s are not measured."
+        f" {_span(tasks.deadline_ms, '{:.3g}')} ms."
     )

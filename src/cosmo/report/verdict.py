@@ -65,6 +65,8 @@ class Verdict:
         best, many = rivals[0], len(rivals) + 1
         rival = "its only rival" if many == 2 else f"the best of {many - 1} rivals"
         cost = f"sends {best.cost:.1f} update units a second instead of {own.cost:.1f}"
+        if own.cost == best.cost == 0.0:
+            cost = f"sends no status, as {own.method}"
         both = (
             f"with {own.method} {_percent(own.success)} of the tasks are in time, with"
             f" {best.method} {_percent(best.success)}"
