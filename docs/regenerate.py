@@ -224,6 +224,9 @@ def images() -> None:
     if past is not None:
         points = next_page.trade_points(past.metrics)
         drawn.trade(points, folder / "next-trade.png", columns=3, logarithmic=True)
+    pair = known("universal-pair")
+    if paper is not None and pair is not None:
+        story(paper, pair, folder / "story")
     crowd, universal = known("crowd"), known("universal")
     if crowd is not None and universal is not None:
         points = crowd_page.trade_points(crowd_page.together(crowd, universal))
@@ -233,6 +236,22 @@ def images() -> None:
         shared = bounds(past.plan).filter(scenario="shared-sn")
         own, path = _rivals(past).filter(scenario="shared-sn"), folder / "shared-sn"
         figures.metric_figure(own, shared, "success_rate", path, formats=("png",))
+
+
+# The first picture: the paper's method, its strongest and its simplest baseline, a rule without any
+# status, and the package's own controller.
+STORY = ("cosmo", "cosmo-next", "self-tracking", "aoci-online", "all-local")
+
+
+def story(paper: Study, pair: Study, path: Path) -> None:
+    """Success over the load of the five methods of `STORY`, on the paper's world."""
+    own = pair.metrics.filter(scenario="paper", method="cosmo-next")
+    other = paper.metrics.filter(polars.col("method").is_in(STORY))
+    metrics = polars.concat([other, own], how="diagonal").filter(_usual())
+    table = with_paper(summarise(metrics), paper.plan)
+    figures.metric_figure(
+        table, bounds(paper.plan), "success_rate", path, STORY, formats=("png",), focus="cosmo"
+    )
 
 
 def written(text: str, parts: dict[str, str]) -> tuple[str, list[str]]:

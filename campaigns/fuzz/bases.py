@@ -152,3 +152,28 @@ _GRAPH = b"".join(
     for tag, part in ((b"\x0a", _NODE), (b"\x12", b"g"), (b"\x5a", _INPUT), (b"\x62", _OUTPUT))
 )
 ONNX = b"\x08\x08\x3a" + bytes([len(_GRAPH)]) + _GRAPH + b"\x42\x04\x0a\x00\x10\x0d"
+
+
+# A log of somebody else, and what its columns are for `cosmo import`.
+LOG_COLUMNS = {
+    "time_ms": "at:epoch_s", "ue": "who", "input_bytes": "size:kB", "cycles": "work:cpu_ms",
+    "deadline_ms": "limit:s",
+}  # fmt: skip
+
+
+def log_rows() -> list[dict[str, Any]]:
+    """Its rows."""
+    return [
+        {"at": 1.7e9 + k, "who": f"cam-{k % 3}", "size": 30 + k, "work": 10.0, "limit": 0.1}
+        for k in range(12)
+    ]
+
+
+def log(kind: str, rows: list[dict[str, Any]]) -> bytes:
+    """The rows as CSV or as lines of JSON."""
+    if kind == "jsonl":
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        lines = [",".join(str(value) for value in row.values()) for row in rows]
+        text = "\n".join(["at,who,size,work,limit", *lines])
+    return text.encode("utf-8", "surrogatepass")

@@ -134,6 +134,33 @@ def parquet_traces(draw: Draw) -> Case:
     return _traced(draw, "parquet", content)
 
 
+@st.composite
+def logs(draw: Draw) -> Case:
+    """Logs of others with odd cells, rows and mappings, for `cosmo import`."""
+    kind = draw(some("csv", "jsonl"))
+    rows = bases.log_rows()
+    for _ in range(draw(some(0, 0, 1, 3))):
+        rows[draw(st.integers(0, 11))][draw(some(*rows[0], "more"))] = draw(values)
+    content = bases.log(kind, rows)
+    if kind == "jsonl" and seldom(draw, 6):
+        content += json.dumps(draw(some([], None, 7, "x", {"a": {"b": 1}}))).encode()
+    if seldom(draw, 6):
+        content = damaged(draw, content)
+    mapped = dict(bases.LOG_COLUMNS)
+    for _ in range(draw(some(0, 0, 0, 1, 2))):
+        field = draw(some(*mapped, "en", "odd"))
+        unit = draw(some("", ":s", ":epoch_ns", ":iso", ":kB", ":MiB", ":cpu_ms", ":us", ":", ":x"))
+        mapped[field] = draw(some("size", "work", "limit", "who", "nowhere", "at", "")) + unit
+    columns = [part for item in mapped.items() for part in ("--column", "=".join(item))]
+    more = draw(
+        some((), (), ("--bad-rows", "skip"), ("--bad-rows", "skip"), ("--duplicates", "drop"),
+             ("--speed", "nan"), ("--time-zone", "Europe/Berlin"), ("--time-zone", "../etc"))
+    )  # fmt: skip
+    out = ("--out", "trace.csv", "--speed", "18000")
+    arguments = plain(("import", kind, f"log.{kind}", *out, *columns, *more))
+    return Case("any-log", arguments, {f"log.{kind}": content}, outputs=("trace.csv",))
+
+
 def _traced(draw: Draw, suffix: str, content: bytes) -> Case:
     out = draw(some((), ("--tasks-out", "tasks.csv"), ("--tasks-out", "tasks.parquet")))
     arguments = (*_simulate(draw), *_SHORT, "--trace", f"trace.{suffix}", *out)
@@ -218,7 +245,7 @@ def command_lines(draw: Draw) -> Case:
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "set": settings(), "scenario": scenarios(), "plan": plans(), "csv": csv_traces(),
     "parquet": parquet_traces(), "controller": controllers(), "onnx": onnx_files(),
-    "method": methods(), "command": command_lines(),
+    "method": methods(), "command": command_lines(), "any-log": logs(),
 }  # fmt: skip
 
 

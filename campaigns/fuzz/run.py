@@ -38,6 +38,7 @@ HERE = Path(__file__).parent
 SHARES = {
     "set": 5, "scenario": 4, "plan": 3, "csv": 2, "parquet": 2, "controller": 4, "onnx": 1,
     "method": 4, "command": 3, "live": 3, "daemon": 3, "log": 3, "store": 3, "import": 1,
+    "any-log": 3,
 }  # fmt: skip
 KINDS = GRAMMAR | NODE_KINDS
 LEAST_ACCEPTED = 0.1

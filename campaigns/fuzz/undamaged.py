@@ -32,7 +32,17 @@ def undamaged(kind: str) -> list[Case]:
             return [Case(kind, ("simulate", "-m", "aoi-threshold:kappa=2", "--json", *_SHORT))]
         case "command":
             return [Case(kind, ("methods",))]
+        case "any-log":
+            return [_log(form) for form in ("csv", "jsonl")]
     return _of_nodes(kind)
+
+
+def _log(form: str) -> Case:
+    columns = [f"{name}={column}" for name, column in bases.LOG_COLUMNS.items()]
+    mapped = [part for each in columns for part in ("--column", each)]
+    arguments = ("import", form, f"log.{form}", "--out", "t.csv", "--speed", "18000", *mapped)
+    files = {f"log.{form}": bases.log(form, bases.log_rows())}
+    return Case("any-log", arguments, files, outputs=("t.csv",), least_rows=12)
 
 
 def _of_nodes(kind: str) -> list[Case]:

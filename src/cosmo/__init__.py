@@ -8,7 +8,7 @@ Names are loaded when they are first used, so that a node that runs a trained co
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name lives; a room by itself has no home.
 _HOMES = {

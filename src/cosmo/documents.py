@@ -54,6 +54,23 @@ class Documents(Generic[Model]):
         ]
         return sorted(names, key=lambda name: (name != self.first, name))
 
+    def schema(self) -> dict[str, Any]:
+        """A JSON schema of such files, by which editors complete and check TOML.
+
+        A file may extend a preset, so that no field is required.
+        """
+        found: dict[str, Any] = _without_required(self.model.model_json_schema())
+        extends = {
+            "type": "string",
+            "description": f"A preset ({', '.join(self.preset_names())}), or the path of a file.",
+        }
+        found["properties"] = {"extends": extends, **found["properties"]}
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **found,
+            "title": f"CoSMO {self.kind}",
+        }
+
     def load(self, source: str | Path, settings: Iterable[str] = ()) -> Model:
         """A preset by name or a TOML file by path, with single fields set as `field=value`."""
         try:
@@ -162,6 +179,19 @@ class Documents(Generic[Model]):
         own = {first["loc"][:count] for count in range(len(first["loc"]) + 1)}
         others = len({problem["loc"][:2] for problem in problems} - own)
         return line + (f" (and {others} more)" if others > 0 else "")
+
+
+def _without_required(schema: Any) -> Any:
+    """A schema whose objects need none of their fields; a field may be called `required`."""
+    if isinstance(schema, list):
+        return [_without_required(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _without_required(each)
+        for name, each in schema.items()
+        if not (name == "required" and isinstance(each, list))
+    }
 
 
 def dump(document: BaseModel) -> str:

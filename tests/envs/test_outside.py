@@ -1,6 +1,8 @@
 """Policies from elsewhere on both sides: they play as they were trained."""
 
+import json
 import sys
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -87,3 +89,22 @@ def test_an_onnx_model_answers_with_scores_or_with_actions(answer, actions, monk
     paper = load("paper")
     dispatcher = method(f"onnx:{tmp_path / 'model.onnx'}").dispatcher(site(paper))
     assert dispatcher.decide(tasks(paper, count=2)).tolist() == actions
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({"gae_lambda": 0.95, "clip_range": {":type:": "f"}, "n_epochs": 10}, "PPO"),
+        ({"gae_lambda": 1.0, "normalize_advantage": False}, "A2C"),
+        ({"exploration_fraction": 0.1, "target_update_interval": 10000}, "DQN"),
+        ([], "DQN"),
+    ],
+)
+def test_a_model_of_sb3_says_by_its_settings_what_it_is(tmp_path, settings, kind):
+    from cosmo.policy.outside import sb3_algorithm
+
+    with zipfile.ZipFile(tmp_path / "model.zip", "w") as file:
+        file.writestr("data", json.dumps(settings))
+    assert sb3_algorithm(tmp_path / "model.zip") == kind
+    (tmp_path / "broken.zip").write_bytes(b"PK nothing")
+    assert sb3_algorithm(tmp_path / "broken.zip") == "DQN"

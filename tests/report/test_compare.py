@@ -51,7 +51,7 @@ def test_objects_and_names_play_the_same_workloads(comparison):
 
 def test_the_verdict_is_about_the_focus_and_sets_yardsticks_apart(comparison):
     told = comparison.verdict()
-    assert told.sentence().startswith("Mine is ")
+    assert told.sentence().startswith("Mine is 2nd of 3 methods: with it ")
     assert told.place == 2
     assert [each.method for each in told.others if each.yardstick] == ["full-information"]
     assert [each.method for each in told.rivals] == ["self-tracking", "local-until-full"]
@@ -59,9 +59,9 @@ def test_the_verdict_is_about_the_focus_and_sets_yardsticks_apart(comparison):
     rows = comparison.paired().filter(method="self-tracking")
     assert lead.mean == pytest.approx(rows["difference"].mean())
     assert lead.low <= lead.mean <= lead.high
-    assert repr(comparison).startswith("<Comparison of 4 methods: Mine is 2nd of 3 methods: self")
+    assert repr(comparison).startswith("<Comparison of 4 methods: Mine is 2nd of 3 methods: with")
     other = comparison.verdict("self-tracking").sentence()
-    assert other.startswith("self-tracking wins of 3 methods: it succeeds in 0.")
+    assert other.startswith("self-tracking is best of 3 methods: with it ")
     with pytest.raises(InputError, match="focus = 'mine': is not compared, did you mean Mine"):
         comparison.paired("mine")
 
@@ -82,27 +82,40 @@ def test_what_the_sentence_says_by_hand():
 
     won = sentence({"a": [0.6, 0.7] * 3, "b": [0.5, 0.6] * 3, "y": [0.9, 0.9] * 3})
     assert won == (
-        "a wins of the two: it succeeds in 0.650 of the tasks, +0.100 [+0.100, +0.100] ahead of b"
-        " (0.550), with 2.0 update units/s against 2.0."
+        "a is the better of the two methods: with it 65.0 % of the tasks are in time; b, its only"
+        " rival, manages 55.0 % (difference 10.0 points, 95 % interval 10.0 to 10.0) and sends 2.0"
+        " update units a second instead of 2.0."
+    )
+    lost = sentence({"a": [0.59, 0.60] * 3, "b": [0.98, 0.99] * 3, "c": [0.7, 0.7] * 3})
+    assert lost == (
+        "a is 3rd of 3 methods: with it 59.5 % of the tasks are in time; b, the best of 2 rivals,"
+        " manages 98.5 % (difference 39.0 points, 95 % interval 39.0 to 39.0) and sends 2.0 update"
+        " units a second instead of 2.0."
     )
     open_ = sentence({"a": [0.6, 0.5] * 3, "b": [0.5, 0.6] * 3, "c": [0.1, 0.1] * 3})
-    assert open_.startswith("a and b cannot be told apart: they succeed in 0.550 and 0.550")
+    assert open_.startswith(
+        "a and b, the best of 2 rivals, cannot be told apart: with a 55.0 % of the tasks are in"
+        " time, with b 55.0 % (difference"
+    )
     # Ahead or behind on average is not enough: the interval must leave 0 out.
     ahead = verdict(_metrics({"a": [0.8, 0.4] * 3, "b": [0.5, 0.5] * 3}), "a", lambda name: False)
     assert ahead.rivals[0].ahead.low < 0.0 < ahead.rivals[0].ahead.mean
-    assert ahead.sentence().startswith("a and b cannot be told apart: they succeed in 0.600 and")
+    assert "cannot be told apart: with a 60.0 % of the tasks" in ahead.sentence()
     behind = sentence({"a": [0.5, 0.5] * 3, "b": [0.8, 0.4] * 3})
-    assert behind.startswith("a and b cannot be told apart: they succeed in 0.500 and 0.600")
+    assert (
+        "with a 50.0 % of the tasks are in time, with b 60.0 % (difference -10.0 points" in behind
+    )
     one = sentence({"a": [0.6], "b": [0.5]})
     assert one == (
-        "a succeeds in 0.600 of the tasks and b, its only rival, in 0.500, with 2.0 update units/s"
-        " against 2.0; one episode is too few to say which of them is better."
+        "With a 60.0 % of the tasks are in time, with b 50.0 %, its only rival, which sends 2.0"
+        " update units a second instead of 2.0; one episode is too few to say which of them is"
+        " better."
     )
     few = sentence({"a": [0.6] * 5, "b": [0.5] * 5, "c": [0.55] * 5})
-    assert "and c, the best of 2 rivals, in 0.550" in few
+    assert "with c 55.0 %, the best of 2 rivals, which sends" in few
     assert few.endswith("; 5 episodes are too few to say which of them is better.")
     told = verdict(_metrics({"a": [0.6], "b": [0.5]}), "a", lambda name: False)
-    assert told.where() == "s: poisson at 1 tasks/s; 1 run of 1 episode"
+    assert told.where() == "s: poisson at 1 tasks/s per cell; 1 run of 1 episode"
     assert standings_table(told).texts()[1][3] == "+0.100"
     assert "there is no rival" in sentence({"a": [0.6], "y": [0.9]})
     assert verdict(_metrics({"b": [0.5]}), "a", lambda name: False) is None
@@ -164,7 +177,10 @@ def test_a_field_of_the_scenario_is_swept_with_objects_too(tmp_path):
     assert found._repr_html_().count("<h4>sn.slots=") == 2
     figure = found.plot("net_utility_per_task")
     assert figure.axes[0].get_xlabel() == "sn.slots"
-    assert '<p id="verdict">Mine is 2nd' in found.page(tmp_path / "page.html").read_text()
+    assert (
+        '<p id="verdict">Mine is the worse of the two'
+        in found.page(tmp_path / "page.html").read_text()
+    )
 
 
 def test_a_parameter_of_named_methods_is_swept():

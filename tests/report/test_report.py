@@ -128,8 +128,8 @@ def test_the_first_sentence_is_about_the_focus(report):
     text = report.page.read_text(encoding="utf-8")
     sentence = re.search(r'<p id="verdict">(.*?)</p>', text)[1]
     assert sentence.startswith("cosmo ")
-    assert re.search(r"\[[+-]\d\.\d{3}, [+-]\d\.\d{3}\]", sentence)
-    assert "update units/s against" in sentence
+    assert re.search(r"\(difference \d+\.\d points, 95 % interval \d+\.\d to \d+\.\d\)", sentence)
+    assert re.search(r"sends \d+\.\d update units a second instead of \d+\.\d", sentence)
     [told] = [path for path in report.tables if path.name == "verdict.md"]
     assert told.read_text().startswith(sentence)
 
@@ -145,7 +145,7 @@ def test_a_study_without_any_learner_has_full_tables(report, tmp_path):
     summary = with_paper(summarise(metrics), plan)
     data = page_data(other, summary, bounds(plan))
     assert data["focus"] == "self-tracking"
-    assert data["verdicts"][0]["sentence"].startswith("self-tracking wins of 3 methods")
+    assert data["verdicts"][0]["sentence"].startswith("self-tracking is best of 3 methods")
     paired = [
         table for table in data["tables"] if table["title"].startswith("Success rate of self")
     ]
@@ -214,8 +214,8 @@ def test_every_metric_is_reachable_on_a_page_with_one_load(browser, tmp_path):
     study = compare(
         "paper", methods, rates=[320], seeds=range(2), episodes=1, settings=SHORT
     ).study  # fmt: skip
-    # 0.99549996 is 0.995; rounded to six digits first it would be 0.996.
-    success = polars.when(method="all-local").then(0.99549996).otherwise("success_rate")
+    # 0.9954999 is 99.5 %; rounded to three digits first it would be 99.6 %.
+    success = polars.when(method="all-local").then(0.9954999).otherwise("success_rate")
     metrics = study.metrics.with_columns(success_rate=success)
     summary = with_paper(summarise(metrics), study.plan)
     one = replace(study, metrics=metrics)
@@ -223,9 +223,10 @@ def test_every_metric_is_reachable_on_a_page_with_one_load(browser, tmp_path):
     open_page(browser, tmp_path / "one.html")
     header, rows = _bars(browser)
     assert header[2:] == [
-        "success rate", "aoi-threshold minus it", "net utility per task", "update cost (units/s)"
+        "success rate", "aoi-threshold minus it (points)", "net utility per task",
+        "update cost (units/s)",
     ]  # fmt: skip
-    assert rows[0][:2] == ["all-local", ["1", "all-local", "0.995 … 0.995", *rows[0][1][3:]]]
+    assert rows[0][:2] == ["all-local", ["1", "all-local", "99.5 … 99.5 %", *rows[0][1][3:]]]
     assert "choose another load" not in browser.find_element("id", "pareto-title").text
     assert "Dashed line" not in browser.find_element("id", "load-note").text
     for metric in ("update_cost_rate", "delay_ms_p95"):

@@ -1,5 +1,6 @@
 """The pages on every screen, light and dark, by keyboard, and without any network."""
 
+import base64
 import re
 
 import pytest
@@ -109,3 +110,26 @@ def test_no_request_can_leave_the_page(opened):
     assert refused == "connect-src"
     told = opened.get_log("browser")  # and nothing else was ever said
     assert all("example.invalid" in each["message"] for each in told)
+
+
+def test_it_prints_with_all_tables_and_without_controls(opened):
+    on_screen(opened, 1400, "light")
+    opened.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        shown = "return [...document.querySelectorAll(arguments[0])].filter(e => e.offsetParent)"
+        assert opened.execute_script(shown, ".controls, nav, .chips") == []
+        closed = (
+            "return [...document.querySelectorAll('#tables-body details')].filter(e => !e.open)"
+        )
+        assert opened.execute_script(closed) == []
+        printed = opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    finally:
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    pdf = base64.b64decode(printed)
+    assert pdf.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 1
+
+
+def test_a_page_is_small_enough_to_be_sent(page):
+    assert page.stat().st_size < 4_000_000

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-import cosmo
 from cosmo.cli import (
     bound,
     compare,
@@ -16,6 +15,7 @@ from cosmo.cli import (
     report,
     run,
     scenario,
+    schema,
     serve,
     simulate,
     study,
@@ -25,6 +25,7 @@ from cosmo.cli import (
     workload,
 )
 from cosmo.cli.running import carried_out
+from cosmo.cli.versions import versions
 
 app = typer.Typer(
     name="cosmo",
@@ -45,6 +46,7 @@ app.command("view")(view.view)
 app.command("workload")(workload.workload)
 app.command("import")(importing.import_trace)
 app.command("methods")(methods.methods)
+app.command("schema")(schema.schema)
 app.add_typer(study.app, name="study")
 app.add_typer(serve.app, name="serve")
 app.add_typer(live.app, name="live")
@@ -56,9 +58,12 @@ app.add_typer(ns3.app, name="ns3")
 def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --version: also of engines and libraries.")
+    ] = False,
 ) -> None:
     if version:
-        typer.echo(f"cosmo {cosmo.__version__}")
+        typer.echo("\n".join(versions(everything)))
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -24,8 +24,10 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
 
     The focus is marked with `>`; yardsticks come last, in brackets.
     """
+    from cosmo.report.paper_claim import claim_sentences
     from cosmo.report.sweeps import swept_scenarios
-    from cosmo.report.verdict import verdict
+    from cosmo.report.tables import results_of
+    from cosmo.report.verdict import no_verdict, verdict
     from cosmo.study.statistics import summarise, with_paper
 
     # A swept scenario is a column of the sweep's table, and has none of its own.
@@ -42,9 +44,13 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
                     _several_loads(study, here, rates[first : first + _LOADS_A_TABLE])
     for scenario in summary["scenario"].unique(maintain_order=True):
         found = verdict(study.metrics.filter(scenario=scenario), study.focus, study.is_yardstick)
-        if found is not None:
+        if found is None:
+            show_words(no_verdict(study.focus, scenario))
+        else:
             show_words(found.sentence())
             show_words(f"({found.where()})")
+            for text in claim_sentences(results_of(study, summary, scenario)):
+                show_words(text)
     print_sweeps(study, _table)
     _print_engines(study)
 

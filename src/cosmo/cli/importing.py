@@ -1,12 +1,15 @@
-"""`cosmo import`: convert a public trace of another system for a scenario."""
+"""`cosmo import`: other people's logs and public traces as traces of a scenario."""
 
+from datetime import tzinfo
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_args
+from zoneinfo import ZoneInfo
 
 import typer
 
-from cosmo.cli.console import notes
+from cosmo.cli.console import notes, print_json
 from cosmo.cli.options import (
+    JsonOption,
     ScenarioOption,
     SeedsOption,
     SetOption,
@@ -16,40 +19,115 @@ from cosmo.cli.options import (
 )
 from cosmo.errors import InputError, did_you_mean
 from cosmo.scenario import load
-from cosmo.workload import FORMATS, imported, whole_windows, write_trace
+from cosmo.workload import (
+    FORMATS,
+    Imported,
+    imported,
+    plausibility,
+    read_log,
+    tasks_of_log,
+    whole_windows,
+    write_trace,
+)
+from cosmo.workload.decision_logs import merged_decisions
+
+Kind = Literal["csv", "parquet", "jsonl"]
+LOGS: tuple[Kind, ...] = get_args(Kind)
+DECISIONS = "decisions"
+_ALL = (*LOGS, DECISIONS, *FORMATS)
 
 
 def import_trace(
-    kind: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")],
-    file: Annotated[Path, typer.Argument(help="The CSV file as it is published.")],
+    kind: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join(_ALL)}.")],
+    file: Annotated[
+        Path, typer.Argument(help="The log, the trace as it is published, or a folder of logs.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The CSV or Parquet file to write.")],
     scenario_name: ScenarioOption = "paper",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--column", help="Where a field is: time_ms=timestamp:epoch_s. Repeatable."),
+    ] = None,
+    bad_rows: Annotated[str, typer.Option(help="What to do with bad rows: fail or skip.")] = "fail",
+    duplicates: Annotated[str, typer.Option(help="Rows that are the same: keep or drop.")] = "keep",
+    speed: Annotated[
+        float | None,
+        typer.Option(help="Cycles that a slot does in a ms, for demands in CPU time."),
+    ] = None,
+    time_zone: Annotated[str, typer.Option(help="Of dates that do not say theirs.")] = "UTC",
     rate: Annotated[
         float | None,
-        typer.Option(help="Mean tasks/s in each cell, the scenario's rate by default."),
+        typer.Option(help="Mean tasks/s in each cell, of a public trace (the scenario's rate)."),
     ] = None,
-    most: Annotated[int, typer.Option(help="Largest number of tasks to convert.")] = 20_000,
+    most: Annotated[
+        int, typer.Option(help="Largest number of tasks to convert, of a public trace.")
+    ] = 20_000,
     settings: SetOption = None,
     seeds: SeedsOption = "0",
+    as_json: JsonOption = False,
 ) -> None:
-    """Convert a public trace to tasks of a scenario, for `--trace` or `workload.trace`.
+    """Convert a log or a public trace to tasks of a scenario, for `--trace` or `workload.trace`.
 
-    cosmo import azure-functions-2021 trace.txt --rates 150 --out azure.parquet
+    cosmo import csv log.csv --column time_ms=timestamp:epoch_s --out trace.parquet
     """
     scenario = load(scenario_name, settings or [])
     seed = only_one("--seeds", seeds, seeds_from(seeds))
-    if kind not in FORMATS:
-        close = did_you_mean(kind, FORMATS)
-        raise InputError(f"format = {kind!r}: must be one of {', '.join(FORMATS)}{close}")
+    if kind not in _ALL:
+        close = did_you_mean(kind, _ALL)
+        raise InputError(f"format = {kind!r}: must be one of {', '.join(_ALL)}{close}")
     if most < 1:
         raise InputError(f"--most = {most}: must be 1 or greater")
     check_output(out, (".csv", ".parquet"))
-    wanted = scenario.workload.rate if rate is None else rate
-    tasks = imported(FORMATS[kind](file), scenario, wanted, most, seed)
-    write_trace(out, tasks, scenario.en.count)
-    windows = whole_windows(tasks, scenario.episode.window_ms)
+    if kind in LOGS:
+        if rate is not None:
+            raise InputError("--rate: not with a log, whose times stay as they are")
+        options: dict[str, Any] = {
+            "bad_rows": _one_of("--bad-rows", bad_rows, ("fail", "skip")),
+            "duplicates": _one_of("--duplicates", duplicates, ("keep", "drop")),
+            "speed": speed,
+            "zone": _zone(time_zone),
+            "seed": seed,
+        }
+        found = tasks_of_log(read_log(file, kind), scenario, columns or (), **options)
+    elif kind == DECISIONS:
+        found = merged_decisions(file, scenario)
+    else:
+        wanted = scenario.workload.rate if rate is None else rate
+        tasks = imported(FORMATS[kind](file), scenario, wanted, most, seed)
+        found = Imported(tasks, ["sizes and deadlines are the scenario's"])
+    judged = plausibility(found.tasks, scenario)
+    write_trace(out, found.tasks, scenario.en.count)
+    windows = whole_windows(found.tasks, scenario.episode.window_ms)
+    if as_json:
+        print_json(
+            {
+                "out": str(out), "tasks": judged.tasks, "seconds": judged.seconds,
+                "windows": windows, "rate": judged.rate, "load": judged.load,
+                "feasible": judged.feasible, "notes": found.notes, "warnings": judged.warnings,
+            }
+        )  # fmt: skip
+        return
+    for line in (*found.notes, *judged.lines):
+        notes.print(line, soft_wrap=True)
+    for line in judged.warnings:
+        notes.print(f"warning: {line}", soft_wrap=True)
     notes.print(
-        f"wrote {len(tasks)} tasks to {out}: {windows} window(s) of"
-        f" {scenario.episode.window_ms:g} ms; sizes and deadlines are the scenario's",
+        f"wrote {judged.tasks} tasks to {out}: {windows} window(s) of"
+        f" {scenario.episode.window_ms:g} ms",
         soft_wrap=True,
     )
+
+
+def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise InputError(f"{option} = {value!r}: must be one of {', '.join(allowed)}")
+    return value
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise InputError(
+            f"--time-zone = {name!r}: must be a name such as UTC or Europe/Berlin"
+        ) from None

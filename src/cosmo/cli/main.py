@@ -8,14 +8,15 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-import cosmo
 from cosmo import interrupts
 from cosmo.cli import streams
+from cosmo.cli.versions import versions
 from cosmo.errors import EngineError, InputError
 
 _LONGEST = 1000  # characters of a line that people read: names of others may be of any length
 # Arguments of Python functions that are options here: their errors name the option.
 _ARGUMENTS = re.compile(r"^(out|resume|address|device|seeds|rates|episodes)(?= = |: )")
+_VERSION = (["--version"], ["--version", "--all"])
 _OF_LIVE = ("google", "grpc", "grpc_health", "prometheus_client")
 
 
@@ -26,7 +27,7 @@ def main() -> NoReturn:
     """
     streams.prepare()
     try:
-        code = _show_version() if sys.argv[1:] == ["--version"] else _run_command()
+        code = _show_version() if sys.argv[1:] in _VERSION else _run_command()
         sys.stdout.flush()
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "cosmo":
@@ -56,7 +57,7 @@ def main() -> NoReturn:
 
 def _show_version() -> int:
     """Print the version; this also works without the extra `[lab]`."""
-    print(f"cosmo {cosmo.__version__}")
+    print("\n".join(versions("--all" in sys.argv)))
     return 0
 
 

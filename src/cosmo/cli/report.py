@@ -34,6 +34,8 @@ def report(
     prepare_engine()
     with notes.status("writing figures, tables, episodes for the viewer"):
         written = write_report(study, out or folder / "report", trust)
+    for line in written.left_out:
+        notes.print(f"not in the episode viewer: {line}", soft_wrap=True)
     notes.print(
         f"wrote {len(written.figures)} figures, {len(written.tables)} tables\nopen {written.page}",
         soft_wrap=True,

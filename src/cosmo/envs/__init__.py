@@ -16,6 +16,7 @@ except ImportError as error:  # pragma: no cover
     ) from None
 
 from cosmo.envs.aec import ORACLE, CosmoAEC, aec
+from cosmo.envs.parallel import CosmoParallel, parallel
 from cosmo.envs.single import DispatchEnv, UpdateEnv
 from cosmo.envs.vector import DispatchVectorEnv, UpdateVectorEnv
 from cosmo.policy.outside import from_callable
@@ -32,6 +33,7 @@ for _name, _kind in (("cosmo/Dispatch-v0", "Dispatch"), ("cosmo/Update-v0", "Upd
 __all__ = [
     "ORACLE",
     "CosmoAEC",
+    "CosmoParallel",
     "DispatchEnv",
     "DispatchVectorEnv",
     "EnView",
@@ -40,4 +42,5 @@ __all__ = [
     "UpdateVectorEnv",
     "aec",
     "from_callable",
+    "parallel",
 ]

@@ -126,6 +126,10 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
             sns, 2 * len(intervals_ms)
         )
         self.action_spaces = {agent: Discrete(count) for agent, count in actions.items()}
+        low, high = ([getattr(self.observation_spaces[agent], end) for agent in [*ens, *sns]]
+                     for end in ("low", "high"))  # fmt: skip
+        self.state_space = Box(np.concatenate(low), np.concatenate(high), dtype=np.float32)
+        self._reach = scenario.links.reach
         self._seed, self._number = 0, -1
 
     def observation_space(self, agent: str) -> Any:
@@ -135,6 +139,21 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
     def action_space(self, agent: str) -> Any:
         """Of an agent."""
         return self.action_spaces[agent]
+
+    def state(self) -> Any:
+        """What all agents saw at their last or pending decisions, one after the other.
+
+        For critics that are trained centrally; it holds nothing that no agent has seen.
+        """
+        return np.concatenate([self._seen[agent] for agent in self.possible_agents])
+
+    def action_mask(self, agent: str) -> Any:
+        """[action] 1 where the agent may choose it: an EN may reach fewer SNs than others do."""
+        mask = np.ones(self.action_spaces[agent].n, np.int8)
+        kind, _, number = agent.partition("_")
+        if kind == "en":
+            mask[1:-1] = self._reach[int(number)] >= 0
+        return mask
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start an episode: the first of run `seed`, or, without a seed, the run's next one."""

@@ -29,7 +29,6 @@ from cosmo.node import (
     Updater,
 )
 from cosmo.node.guard import ask, made_dispatcher, made_updater
-from cosmo.policy.outside import check_raw, sends_raw
 from cosmo.policy.views import EnView, SnView
 from cosmo.scenario import Scenario
 from cosmo.workload import episode
@@ -193,15 +192,16 @@ class DispatchGame(Game):
     side = "en"
 
     def __init__(self, scenario: Scenario, method: Method) -> None:
-        check_raw(type(method).__name__, method.carries)
         super().__init__(scenario, method, method.carries)
-        self.view = EnView(self.site)
+        sends = method.carries > NOTHING
+        raw = method.carries == RAW and made_updater(method, self.site).sends_raw
+        self.view = EnView(self.site, method.carries if sends and not raw else 0)
         self.actions = 2 + scenario.links.most_sns
         self.rides = method.carries > NOTHING and made_updater(method, self.site).rides
         self.sent: Callable[[UpdateObservation, Any, Any], None] | None = None  # hears of updates
 
     def _opponent(self, generation: int) -> Any:
-        return sends_raw(self.method, made_updater(self.method, self._site(generation)))
+        return made_updater(self.method, self._site(generation))
 
     def _to_agent(self, turn: Decisions) -> None:
         pace = IntervalCheck(self.method, self.scenario.sn.count, len(self.worlds))

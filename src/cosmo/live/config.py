@@ -202,6 +202,7 @@ class Log(_Group):
     level: Literal["debug", "info", "warning"]
     decisions: str  # a CSV or Parquet file, a row a task; empty: none
     rows: Count  # in a file; then the next begins
+    seconds: Positive = 60.0  # after which a file is written, whatever it has
 
 
 class Scales(_Group):
@@ -283,17 +284,17 @@ class NodeConfig(_Group):
             raise ValueError(f"peers: must be {peers}, as site.reach says, not {len(self.peers)}")
 
 
-_CONFIGS = Documents("config", NodeConfig, "cosmo.live", "en", "method.use=priced-books")
+DOCUMENTS = Documents("config", NodeConfig, "cosmo.live", "en", "method.use=priced-books")
 
 
 def load_config(source: str | Path, settings: Iterable[str] = ()) -> NodeConfig:
     """A preset (`en`, `sn`) or a TOML file that extends one, with single fields set."""
-    return _CONFIGS.load(source, settings)
+    return DOCUMENTS.load(source, settings)
 
 
 def changed_config(config: NodeConfig, fields: dict[str, object]) -> NodeConfig:
     """The same with fields set by name."""
-    return _CONFIGS.validated(config.model_dump(), fields)
+    return DOCUMENTS.validated(config.model_dump(), fields)
 
 
 def config_text(config: NodeConfig) -> str:

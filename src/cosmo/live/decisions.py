@@ -1,8 +1,9 @@
 """The decision log: a row a task, in the columns of a trace, so that a simulation can replay it.
 
-Rows are kept until a file is full or the node stops; files appear whole, in order of generation,
-with times that start at 0. What is kept is lost if the process is killed. A thread writes, so that
-no task waits for a disk; rows for which a slow disk has no time are given up.
+Rows are kept until a file is full, the first of them is some seconds old, or the node stops; files
+appear whole, in order of generation, with times that start at 0; `epoch_ms` is the time of
+generation by the wall clock, in ms since 1970. What is kept is lost if the process is killed. A
+thread writes, so that no task waits for a disk; rows for which a slow disk has no time are lost.
 
 What the EN had been told of its SNs when it decided is kept as text: `status_age_ms` and `status`
 have a part for each SN, separated by semicolons, which is empty while nothing has been heard of it;
@@ -11,6 +12,8 @@ the numbers of a status are separated by spaces.
 
 import csv
 import math
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +26,8 @@ from cosmo.node import DispatchObservation
 
 COLUMNS = (
     "time_ms", "ue", "input_bytes", "cycles", "deadline_ms",  # of a trace
-    "kind", "decided_ms", "action", "fate", "ended_ms", "rerun", "status_age_ms", "status",
+    "kind", "decided_ms", "action", "fate", "ended_ms", "rerun", "epoch_ms",
+    "status_age_ms", "status",
 )  # fmt: skip
 
 
@@ -33,7 +37,9 @@ _MOST_FILES = 2  # that wait to be written
 class DecisionLog:
     """Writes `FILE`, then `FILE` with -1, -2, … before its suffix; never over what is there."""
 
-    def __init__(self, path: str, rows: int, failed: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: str, rows: int, failed: Callable[[str], None], seconds: float = math.inf
+    ) -> None:
         self._path, self._most, self._failed = Path(path) if path else None, rows, failed
         if self._path is not None and self._path.suffix not in (".csv", ".parquet"):
             raise InputError(f"log.decisions = {path!r}: must end in .csv or .parquet")
@@ -41,6 +47,8 @@ class DecisionLog:
         self._files = 0
         self._thread = ThreadPoolExecutor(1, "decisions")  # starts with its first file
         self._writing: list[Future[None]] = []
+        self._seconds, self._lock = seconds, threading.RLock()
+        self._timer: threading.Timer | None = None
 
     def note(self, seen: DispatchObservation, item: Item) -> None:
         """A decision was taken: keep what the EN knew, for when the task has been answered."""
@@ -51,15 +59,21 @@ class DecisionLog:
         """A task has been answered."""
         if self._path is None:
             return
-        self._rows.append(
-            (
-                *(item.generated_ms, item.ue, item.input_bytes, item.cycles, item.deadline_ms),
-                *(item.kind, item.decided_ms, item.action, fate.name, now, int(item.rerun)),
-                item.known,
+        epoch_ms = round(1000.0 * time.time() - (now - item.generated_ms), 3)
+        with self._lock:
+            self._rows.append(
+                (
+                    *(item.generated_ms, item.ue, item.input_bytes, item.cycles, item.deadline_ms),
+                    *(item.kind, item.decided_ms, item.action, fate.name, now, int(item.rerun)),
+                    *(epoch_ms, item.known),
+                )
             )
-        )
-        if len(self._rows) >= self._most:
-            self._hand_over()
+            if len(self._rows) >= self._most:
+                self._hand_over()
+            elif self._timer is None and math.isfinite(self._seconds):
+                self._timer = threading.Timer(self._seconds, self._hand_over)
+                self._timer.daemon = True
+                self._timer.start()
 
     def close(self, wait: bool = True) -> None:
         """Write what there is, at the latest when the process ends."""
@@ -67,6 +81,13 @@ class DecisionLog:
         self._thread.shutdown(wait)
 
     def _hand_over(self) -> None:
+        with self._lock:
+            self._hand_over_alone()
+
+    def _hand_over_alone(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._path is None or not self._rows:
             return
         rows, self._rows = self._rows, []

@@ -56,7 +56,9 @@ class EnServer(NodeServer):
         self.overhead = PathOverhead(config.behaviour.most_guard_ms)
         self.lead = EmulationLead()
         self.estimates = Estimates(self.site.tasks.mean_cycles)
-        self.decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
+        self.decisions = DecisionLog(
+            config.log.decisions, config.log.rows, self._write_failed, config.log.seconds
+        )
         links = [
             Link(self.site.links, config.number, sn, up=True) for sn in range(len(config.peers))
         ]
@@ -96,7 +98,9 @@ class EnServer(NodeServer):
         self._check_reload(config, method.carries or self._carries)
         runner, shadow, decisions = self._runner(config, method), self._shadow(config), None
         if config.log != self.config.log:
-            decisions = DecisionLog(config.log.decisions, config.log.rows, self._write_failed)
+            decisions = DecisionLog(
+                config.log.decisions, config.log.rows, self._write_failed, config.log.seconds
+            )
         # All is made; from here on nothing is refused.
         runner.changed = self.core.start_over
         self.core.runner, self.shadow = runner, shadow

@@ -11,6 +11,9 @@ with `…,intervals_ms=20+50` if these are not the paper's. Both together may co
 `aec(…, pad=False)`.
 """
 
+import json
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -139,7 +142,7 @@ class Sb3(Outside):
     def __init__(
         self,
         file: Path,
-        algorithm: str = "DQN",
+        algorithm: str = "",
         updater: str = "aoi-threshold",
         intervals_ms: str = "",
     ) -> None:
@@ -165,8 +168,28 @@ def _intervals(text: str) -> Sequence[float]:
         raise InputError(f"intervals_ms = {text!r}: must look like 20+50+200") from None
 
 
+_MOST_SETTINGS = 16 * 2**20  # bytes of a model's settings that are looked at
+# What only models of one algorithm keep of their settings; the first that fits is meant.
+_ALGORITHMS = (("PPO", "clip_range"), ("DQN", "exploration_fraction"), ("A2C", "gae_lambda"))
+
+
+def sb3_algorithm(file: Path) -> str:
+    """The algorithm of a model that Stable-Baselines3 saved, by its settings; nothing in it is run.
+
+    `DQN` if the file does not say.
+    """
+    try:
+        with zipfile.ZipFile(file) as parts, parts.open("data") as data:
+            told = json.loads(data.read(_MOST_SETTINGS))
+    except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        told = None  # loading it says what is wrong
+    names = told if isinstance(told, dict) else {}
+    return next((kind for kind, setting in _ALGORITHMS if setting in names), "DQN")
+
+
 def _sb3(file: Path, algorithm: str) -> Policy:
     _check_file(file)
+    algorithm = algorithm or sb3_algorithm(file)
     try:
         import stable_baselines3
     except ImportError:

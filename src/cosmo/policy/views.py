@@ -14,7 +14,6 @@ Floats = NDArray[np.float32]
 
 LIMIT = 10.0
 _STATE_NAMES = ("idle", "wait", "work", "storage")
-_NO_SN = (0.0,) * RAW + (LIMIT,) + (0.0,) * 4
 _LINK_NAMES = ("rate", "rate_deviation", "rate_trend")
 
 
@@ -34,15 +33,20 @@ class View:
 
 class EnView(View):
     """An EN on a task: the access link, itself, the task, and every SN that it reaches by its last
-    raw status; where it reaches fewer than others do, zeros and the greatest age.
+    status; where it reaches fewer than others do, zeros and the greatest age.
+
+    A raw status is shown on R18's scales; one of `own_numbers` numbers of a method's own making,
+    whose scales nobody knows, as sign(x) log(1 + |x|), zeros before the first.
     """
 
-    def __init__(self, site: Site) -> None:
-        self._site, self._features = site, Features(site)
+    def __init__(self, site: Site, own_numbers: int = 0) -> None:
+        self._site, self._features, self._own = site, Features(site), own_numbers
+        self._told = own_numbers or RAW
+        status = tuple(f"status_{k}" for k in range(own_numbers)) or _STATE_NAMES
         per_sn = tuple(
             f"sn{sn}_{name}"
             for sn in range(site.links.reach.shape[1])
-            for name in (*_STATE_NAMES, "age", *(f"link_{n}" for n in _LINK_NAMES), "link_backlog")
+            for name in (*status, "age", *(f"link_{n}" for n in _LINK_NAMES), "link_backlog")
         )
         self.names = (
             "throughput", "throughput_trend", "residual_time",
@@ -50,7 +54,8 @@ class EnView(View):
             "task_bytes", "task_cycles", "task_deadline", "task_slack",
             "local_wait", "local_room", *per_sn,
         )  # fmt: skip
-        signed = {name for name in self.names if name.endswith("trend")} | {"task_slack"}
+        signed = {name for name in self.names if name.endswith("trend") or "_status_" in name}
+        signed.add("task_slack")
         self._bound(signed)
 
     def of(self, tasks: DispatchObservation) -> Floats:
@@ -61,14 +66,19 @@ class EnView(View):
         seen[:, 10] = tasks.slack_ms / made.task_scale[2]
         seen[:, 11] = tasks.local_wait_ms / scales.wait_ms
         seen[:, 12] = tasks.local_room
-        others = np.empty((rows, tasks.sns, 9), np.float32)
-        idle = self._site.sn.idle_state[tasks.sn]
-        told = self._site.raw_states(tasks) if tasks.status.shape[2] == RAW else idle
-        others[..., :RAW] = told / made.sn_scale[tasks.sn]
-        others[..., RAW] = scales.age(tasks.age_ms)
-        others[..., 5:8] = tasks.up_link_mbps / made.links.up_mbps[tasks.en][..., None]
-        others[..., 8] = np.minimum(tasks.up_backlog_ms / scales.wait_ms, LIMIT)
-        others[~tasks.reached] = _NO_SN
+        width = self._told
+        others = np.empty((rows, tasks.sns, width + 5), np.float32)
+        if self._own:
+            told = np.where(tasks.heard[..., None], tasks.status, 0.0)
+            others[..., :width] = np.sign(told) * np.log1p(np.abs(told))
+        else:
+            idle = self._site.sn.idle_state[tasks.sn]
+            told = self._site.raw_states(tasks) if tasks.status.shape[2] == RAW else idle
+            others[..., :RAW] = told / made.sn_scale[tasks.sn]
+        others[..., width] = scales.age(tasks.age_ms)
+        others[..., width + 1 : -1] = tasks.up_link_mbps / made.links.up_mbps[tasks.en][..., None]
+        others[..., -1] = np.minimum(tasks.up_backlog_ms / scales.wait_ms, LIMIT)
+        others[~tasks.reached] = (0.0,) * width + (LIMIT,) + (0.0,) * 4
         seen[:, 13:] = others.reshape(rows, -1)
         return self._bounded(seen)
 

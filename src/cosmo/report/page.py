@@ -1,5 +1,6 @@
 """One HTML file with everything in it: charts, tables, the episode viewer; works offline."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -10,10 +11,20 @@ import polars
 from cosmo.files import whole_file
 from cosmo.report import markup
 from cosmo.report.page_data import empty_data, page_data
+from cosmo.report.verdict import no_verdict
 from cosmo.study.store import Study
 
 # In this order they are one script.
-_SCRIPTS = ("base.js", "compare.js", "cost.js", "training.js", "engines.js", "viewer.js", "main.js")
+_SCRIPTS = (
+    "base.js",
+    "explained.js",
+    "compare.js",
+    "cost.js",
+    "training.js",
+    "engines.js",
+    "viewer.js",
+    "main.js",
+)
 # What all recordings of one workload have in common.
 _WORKLOAD = ("task", "time", "en", "bytes", "cycles", "deadline")
 
@@ -24,10 +35,14 @@ def write_page(
     bounds: polars.DataFrame,
     recordings: list[dict[str, Any]],
     path: Path,
+    left_out: Sequence[str] = (),
 ) -> None:
-    """Write the page of a study; its first sentence is the verdict about the focus."""
-    data = page_data(study, summary, bounds)
-    told = {"sentence": "", "where": ""}
+    """Write the page of a study; its first sentence is the verdict about the focus.
+
+    `left_out` says which methods are not in the episode viewer, and why.
+    """
+    data = page_data(study, summary, bounds) | {"leftOut": list(left_out)}
+    told = {"sentence": no_verdict(study.focus, data["home"]), "where": ""}
     told |= next((each for each in data["verdicts"] if each["scenario"] == data["home"]), {})
     title = f"CoSMO: {study.plan.name}"
     _write(path, title, told["sentence"], told["where"], data, recordings)

@@ -1,6 +1,7 @@
 """What the page of a study shows, as plain data: verdicts first, then numbers, then texts."""
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -8,10 +9,13 @@ import polars
 
 from cosmo.measure import METRICS, interval_text
 from cosmo.policy.learned_methods import LEARNED
+from cosmo.report import explained
 from cosmo.report.engines import engine_differences, engine_table, sentences
+from cosmo.report.paper_claim import claim_sentences
 from cosmo.report.style import looks
 from cosmo.report.tables import TABLES, Results, results_of, tables_of
 from cosmo.report.verdict import YARDSTICK_NOTE
+from cosmo.study import method_files
 from cosmo.study.statistics import Difference, paired_with, smoothed
 from cosmo.study.store import Study
 
@@ -31,8 +35,14 @@ def page_data(study: Study, summary: polars.DataFrame, bounds: polars.DataFrame)
         "focus": focus,
         "home": verdicts[0].scenario if verdicts else scenarios[0],
         "verdicts": [
-            {"scenario": each.scenario, "sentence": each.sentence(), "where": each.where()}
-            for each in verdicts
+            {
+                "scenario": each.scenario,
+                "sentence": each.verdict.sentence(),
+                "where": each.verdict.where(),
+                "claims": claim_sentences(each),
+            }
+            for each in found
+            if each.verdict is not None
         ],
         "yardstickNote": YARDSTICK_NOTE,
         "looks": [
@@ -52,6 +62,9 @@ def page_data(study: Study, summary: polars.DataFrame, bounds: polars.DataFrame)
         }
         | {"text": _texts(summary)},
         "pairs": _pairs(study, methods),
+        "terms": explained.terms(next(study.plan.points())[0]),
+        "methods": explained.methods(study, methods),
+        "sites": explained.sites(study),
         "bounds": _records(bounds),
         "metrics": {
             name: {"label": each.label, **each._asdict()} for name, each in METRICS.items()
@@ -66,7 +79,18 @@ def page_data(study: Study, summary: polars.DataFrame, bounds: polars.DataFrame)
 
 def empty_data(subtitle: str, about: list[tuple[str, str]]) -> dict[str, Any]:
     """The data of a page that has nothing but recorded episodes."""
-    lists = ("verdicts", "looks", "pairs", "bounds", "curves", "paper", "tables")
+    lists = (
+        "verdicts",
+        "looks",
+        "pairs",
+        "bounds",
+        "curves",
+        "paper",
+        "tables",
+        "terms",
+        "methods",
+        "sites",
+    )
     return {
         "subtitle": subtitle,
         "focus": "",
@@ -85,12 +109,25 @@ def _short(value: Any) -> Any:
 
 
 def _texts(summary: polars.DataFrame) -> list[str]:
-    """Every mean with its interval as tables show it: a number that is rounded twice is wrong."""
+    """Every mean with its interval; rounded once, as a number that is rounded twice is wrong."""
     columns = ("metric", "mean", "ci95", "runs")
-    return [
-        interval_text(mean, ci95, runs, METRICS[metric].digits)
-        for metric, mean, ci95, runs in summary.select(columns).iter_rows()
-    ]
+    return [_shown(*row) for row in summary.select(columns).iter_rows()]
+
+
+def _shown(metric: str, mean: float | None, ci95: float | None, runs: int) -> str:
+    """As tables have it, but shares in percent, and no interval beyond what a metric can be."""
+    about = METRICS[metric]
+    scale, digits, unit = (100.0, 1, " %") if about.is_share else (1.0, about.digits, "")
+    if mean is None:
+        return interval_text(None, None, 0, digits)
+    least = -math.inf if metric.endswith("utility_per_task") else 0.0
+    most = 1.0 if about.is_share else math.inf
+    if runs > 2 and ci95 is not None and not least <= mean - ci95 <= mean + ci95 <= most:
+        low, high = max(least, mean - ci95), min(most, mean + ci95)
+        ends = f"({scale * low:.{digits}f} to {scale * high:.{digits}f})"
+        return f"{scale * mean:.{digits}f}{unit} {ends}"
+    half = None if ci95 is None else scale * ci95
+    return interval_text(scale * mean, half, runs, digits) + unit
 
 
 def _records(table: polars.DataFrame) -> list[dict[str, Any]]:
@@ -108,11 +145,16 @@ def _pairs(study: Study, methods: list[str]) -> list[dict[str, Any]]:
             "arrivals": row["arrivals"],
             "rate": row["rate"],
             "method": row["method"],
-            "success": str(Difference(row["difference"], row["low"], row["high"])),
+            "success": _points(row["difference"], row["low"], row["high"]),
         }
         for row in paired_with(study.metrics, study.focus, others).iter_rows(named=True)
         if row["low"] is not None
     ]
+
+
+def _points(*difference: float) -> str:
+    """A difference of shares with its interval, in points of percentages."""
+    return Difference(*(100.0 * each for each in difference)).text(1)
 
 
 def _engines(study: Study) -> dict[str, Any]:
@@ -160,6 +202,11 @@ def _tables(results: list[Results]) -> list[dict[str, Any]]:
 
 
 def _about(study: Study) -> list[tuple[str, str]]:
+    plan = study.plan.model_dump(mode="json")
+    if all(scenario.workload.trace for scenario, *_ in study.plan.points()):
+        plan = {key: value for key, value in plan.items() if key not in ("arrivals", "rates")}
+    trust = " --trust" if any(map(method_files.runs_code, study.plan.methods)) else ""
+    again = f"cosmo report DIR{trust}\ncosmo study run DIR/plan.toml{trust} --out ANOTHER"
     versions = ", ".join(f"{name} {value}" for name, value in study.about["versions"].items())
     return [
         (
@@ -167,7 +214,7 @@ def _about(study: Study) -> list[tuple[str, str]]:
             f"Made by cosmo {study.about['version']} on {study.about['machine']}, with {versions}.",
         ),
         ("p", "Regenerate it from the study's folder, or do the study again:"),
-        ("pre", "cosmo report DIR\ncosmo study run DIR/plan.toml --out ANOTHER"),
+        ("pre", again),
         ("h3", "The plan"),
-        ("pre", json.dumps(study.plan.model_dump(mode="json"), indent=2)),
+        ("pre", json.dumps(plan, indent=2)),
     ]

@@ -11,6 +11,7 @@ from cosmo.policy.trained import trained_method
 from cosmo.report.recording import record
 from cosmo.scenario import Scenario
 from cosmo.study import method_files
+from cosmo.study.inputs import found_method, found_trace
 from cosmo.study.store import Study
 from cosmo.study.units import at_load
 from cosmo.workload import Episode, episode
@@ -21,23 +22,34 @@ _FEWEST_MS = 1000.0  # but so much of the measured part of an episode is always 
 
 
 def recordings(
-    study: Study, trust: bool = False, own: Mapping[str, Method] | None = None
+    study: Study,
+    trust: bool = False,
+    own: Mapping[str, Method] | None = None,
+    left_out: list[str] | None = None,
 ) -> list[dict[str, Any]]:
     """One episode of every method at the focus's highest load, the focus first.
 
     Poisson arrivals are preferred. Methods that run code from a file are played only if the study
     is trusted; a method without a checkpoint at this load is left out. `own` has methods that are
-    objects and not in a file.
+    objects and not in a file. What is left out is added to `left_out`, a line each with the reason.
     """
     found = []
+    missing: list[str] = [] if left_out is None else left_out
     scenario, process, rate, names = _shown(study)
     here, seed = at_load(scenario, process, rate), study.plan.seeds[0]
-    methods = {
-        name: (own or {}).get(name) or _playable(study, name, scenario, process, rate, trust)
-        for name in names
-    }
-    playable = {name: chosen for name, chosen in methods.items() if chosen is not None}
-    whole = episode(here, seed, 0)
+    playable: dict[str, Method] = {}
+    for name in names:
+        try:
+            given = (own or {}).get(name)
+            playable[name] = given or _playable(study, name, scenario, process, rate, trust)
+        except InputError as error:
+            missing.append(f"{name}: {error}")
+    try:
+        here = found_trace(study.folder, here)
+        whole = episode(here, seed, 0)
+    except InputError as error:
+        missing.append(f"all methods: {error}")
+        return []
     decisions = _MOST_DECISIONS // max(1, len(playable))
     workload = _beginning(whole, decisions, here.episode.warmup_ms + _FEWEST_MS)
     several = study.metrics["scenario"].n_unique() > 1
@@ -45,7 +57,8 @@ def recordings(
     for name, chosen in playable.items():
         try:
             recording = record(here, chosen, workload, seed)
-        except InputError:  # of a method that fails: its unit has said so
+        except InputError as error:
+            missing.append(f"{name}: {error}")
             continue
         title = f"{name}, {where}{process}, {rate:g} tasks/s, seed {seed}, episode 0"
         found.append({"title": title, "method": name, **recording})
@@ -83,14 +96,12 @@ def _shown(study: Study) -> tuple[Scenario, str, float, list[str]]:
 
 def _playable(
     study: Study, name: str, scenario: Scenario, process: str, rate: float, trust: bool
-) -> Method | None:
+) -> Method:
+    """InputError, in one line, says why it cannot be played."""
     trainings = study.plan.trainings()
-    try:
-        if name in trainings:
-            folder = study.checkpoint(name, rate, process, scenario.name)
-            return trained_method(trainings[name].method, folder)
-        if method_files.runs_code(name) and not trust:
-            return None
-        return method(name)
-    except InputError:
-        return None  # it has not got that far, or its files are gone
+    if name in trainings:
+        folder = study.checkpoint(name, rate, process, scenario.name)
+        return trained_method(trainings[name].method, folder)
+    if method_files.runs_code(name) and not trust:
+        raise InputError("runs code from a file; add --trust if you trust it")
+    return method(found_method(study.folder, name))

@@ -55,40 +55,48 @@ class Verdict:
         return 1 + sum(each.success > self.focus.success for each in self.rivals)
 
     def sentence(self) -> str:
-        """Who wins, by how much, with the paired interval, and at what cost."""
+        """Which method is best, by how much with the paired interval, and at what cost."""
         own, rivals = self.focus, self.rivals
         if not rivals:
             return (
-                f"{own.method} succeeds in {own.success:.3f} of the tasks, with {_cost(own)};"
-                " there is no rival to compare it with."
+                f"With {own.method} {_percent(own.success)} of the tasks are in time, at a cost of"
+                f" {own.cost:.1f} update units a second; there is no rival to compare it with."
             )
         best, many = rivals[0], len(rivals) + 1
-        among = f"of {many} methods" if many > 2 else "of the two"
+        rival = "its only rival" if many == 2 else f"the best of {many - 1} rivals"
+        cost = f"sends {best.cost:.1f} update units a second instead of {own.cost:.1f}"
+        if own.cost == best.cost == 0.0:
+            cost = f"sends no status, as {own.method}"
+        both = (
+            f"with {own.method} {_percent(own.success)} of the tasks are in time, with"
+            f" {best.method} {_percent(best.success)}"
+        )
         ahead = best.ahead
-        prices = f"with {_cost(own)} against {best.cost:.1f}"
         if ahead is None or not ahead.known:
             count = self.runs * self.episodes
             episodes = "one episode is" if count == 1 else f"{count} episodes are"
-            best_one = "its only rival" if many == 2 else f"the best of {many - 1} rivals"
             return (
-                f"{own.method} succeeds in {own.success:.3f} of the tasks and {best.method},"
-                f" {best_one}, in {best.success:.3f}, {prices}; {episodes} too few to say which of"
-                " them is better."
+                f"W{both[1:]}, {rival}, which {cost}; {episodes} too few to say which of them is"
+                " better."
             )
-        if ahead.low > 0.0:
+        if ahead.low <= 0.0 <= ahead.high:
             return (
-                f"{own.method} wins {among}: it succeeds in {own.success:.3f} of the tasks,"
-                f" {ahead} ahead of {best.method} ({best.success:.3f}), {prices}."
+                f"{own.method} and {best.method}, {rival}, cannot be told apart: {both}"
+                f" (difference {_points(ahead.mean)}, 95 % interval {100 * ahead.low:.1f} to"
+                f" {100 * ahead.high:.1f}); {best.method} {cost}."
             )
-        if ahead.high < 0.0:
-            return (
-                f"{own.method} is {_ordinal(self.place)} {among}: {best.method} succeeds in"
-                f" {best.success:.3f} of the tasks, {own.method} in {own.success:.3f} ({ahead}),"
-                f" {prices}."
-            )
+        low, high = sorted((abs(ahead.low), abs(ahead.high)))
+        margin = (
+            f"(difference {_points(abs(ahead.mean))}, 95 % interval {100 * low:.1f} to"
+            f" {100 * high:.1f})"
+        )
+        if many == 2:
+            rank = f"the {'better' if ahead.low > 0.0 else 'worse'} of the two methods"
+        else:
+            rank = f"{'best' if ahead.low > 0.0 else _ordinal(self.place)} of {many} methods"
         return (
-            f"{own.method} and {best.method} cannot be told apart: they succeed in"
-            f" {own.success:.3f} and {best.success:.3f} of the tasks ({ahead}), {prices}."
+            f"{own.method} is {rank}: with it {_percent(own.success)} of the tasks are in time;"
+            f" {best.method}, {rival}, manages {_percent(best.success)} {margin} and {cost}."
         )
 
     def where(self) -> str:
@@ -96,12 +104,12 @@ class Verdict:
         processes = dict.fromkeys(process for process, _ in self.loads)
         parts = []
         for process in processes:
-            rates = [f"{rate:g}" for each, rate in self.loads if each == process]
-            parts.append(f"{process} at {', '.join(rates)} tasks/s")
+            rates = [rate_text(rate) for each, rate in self.loads if each == process]
+            parts.append(f"{process} at {', '.join(rates)} tasks/s per cell")
         runs = f"{self.runs} run{'s' * (self.runs > 1)} of {self.episodes} episode"
         mean = "mean over the loads; " if len(self.loads) > 1 else ""
         known = any(each.ahead is not None and each.ahead.known for each in self.others)
-        intervals = "; [95 % bootstrap interval of paired differences]" if known else ""
+        intervals = "; intervals: bootstrap over differences on equal workloads" if known else ""
         return (
             f"{self.scenario}: {'; '.join(parts)}; {mean}{runs}{'s' * (self.episodes > 1)}"
             f"{intervals}"
@@ -148,8 +156,23 @@ def verdict(
     )
 
 
-def _cost(standing: Standing) -> str:
-    return f"{standing.cost:.1f} update units/s"
+def no_verdict(focus: str, scenario: str) -> str:
+    """Instead of a verdict, where the focus has no results."""
+    return f"{focus} has no results on {scenario}: it failed or was not played. No verdict."
+
+
+def rate_text(rate: float) -> str:
+    """Tasks/s for people; a trace's mean rate has more digits than anybody reads."""
+    return f"{rate:g}" if rate < 10.0 else f"{round(rate, 1):g}"
+
+
+def _percent(share: float) -> str:
+    return "an unknown share" if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _points(difference: float) -> str:
+    """A difference of two percentages: `0.3 points`."""
+    return f"{100 * difference:.1f} points"
 
 
 def _ordinal(number: int) -> str:

@@ -32,6 +32,7 @@ class Written:
     page: Path
     figures: list[Path]
     tables: list[Path]
+    left_out: list[str]  # of the episode viewer: methods that could not be played, and why
 
 
 def write_report(study: Study, out: Path, trust: bool = False) -> Written:
@@ -66,8 +67,10 @@ def write_report(study: Study, out: Path, trust: bool = False) -> Written:
         text = "\n\n".join([*words, engine_table(found).markdown()])
         written.append(write_text(texts / "engines.md", text))
     page = out / "report.html"
-    write_page(study, summary, limits, recordings(study, trust), page)
-    return Written(page, drawn, written)
+    left_out: list[str] = []
+    shown = recordings(study, trust, left_out=left_out)
+    write_page(study, summary, limits, shown, page, left_out)
+    return Written(page, drawn, written, left_out)
 
 
 def _figures(

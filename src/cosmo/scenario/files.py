@@ -9,7 +9,7 @@ from cosmo.documents import dump as dump_document
 from cosmo.errors import InputError
 from cosmo.scenario.model import Scenario
 
-_SCENARIOS = Documents(
+DOCUMENTS = Documents(
     "scenario",
     Scenario,
     "cosmo.scenario",
@@ -21,7 +21,7 @@ _SCENARIOS = Documents(
 
 def preset_names() -> list[str]:
     """The presets that come with the package."""
-    return _SCENARIOS.preset_names()
+    return DOCUMENTS.preset_names()
 
 
 def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario:
@@ -32,7 +32,7 @@ def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario
     told (R36).
     """
     settings = list(settings)
-    found = _SCENARIOS.load(source, settings)
+    found = DOCUMENTS.load(source, settings)
     if found.workload.trace:
         for setting in settings:
             field = setting.partition("=")[0].strip()
@@ -56,12 +56,12 @@ def without_trace(scenario: Scenario) -> Scenario:
 
 def scenario_from(data: dict[str, Any]) -> Scenario:
     """A scenario from what `Scenario.model_dump` gave."""
-    return _SCENARIOS.validated(dict(data))
+    return DOCUMENTS.validated(dict(data))
 
 
 def changed(scenario: Scenario, settings: Iterable[str] | Mapping[str, Any]) -> Scenario:
     """The same with single fields set, as text (`["workload.rate=220"]`) or as values by name."""
-    return _SCENARIOS.validated(scenario.model_dump(), settings)
+    return DOCUMENTS.validated(scenario.model_dump(), settings)
 
 
 def dump(scenario: Scenario) -> str:

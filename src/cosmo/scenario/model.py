@@ -29,7 +29,7 @@ from cosmo.scenario.fields import (
     two_or_two_each,
 )
 from cosmo.scenario.links import Links, links_between
-from cosmo.scenario.topology import Backhaul, Nodes
+from cosmo.scenario.topology import Backhaul, Nodes, distances_m
 
 Arrivals = Literal["deterministic", "poisson", "bursty", "steps"]  # those that are generated
 Engine = Literal["embedded", "ns3", "live"]
@@ -220,6 +220,12 @@ class Live(Part):
     most_late_ms: Annotated[Positive, Field(le=1000)] = 2.0  # p99 of timers; refused beyond
 
 
+class Ues(Part):
+    """How many UEs a cell has, if `mobility` does not list them one by one."""
+
+    count: Annotated[Count, Field(le=10_000)] | None = None
+
+
 class Mobility(Part):
     """The UEs of a cell (R7). A heading of 0 degrees leads straight through the EN."""
 
@@ -320,6 +326,24 @@ class Scenario(Part):
     utility: Utility
     observation: Observation
     live: Live = later(Live())
+    ue: Ues = later(Ues())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_many_ues(cls, data: Any) -> Any:
+        """With `ue.count`, positions for that many UEs, unless `mobility` has as many."""
+        told = data.get("ue") if isinstance(data, dict) else None
+        walk = data.get("mobility") if isinstance(data, dict) else None
+        count = told.get("count") if isinstance(told, dict) else None
+        if type(count) is not int or not 1 <= count <= 10_000 or not isinstance(walk, dict):
+            return data  # validation says what is wrong, if anything is
+        listed_ones, radius = walk.get("distances_m"), walk.get("radius_m")
+        if isinstance(listed_ones, list | tuple) and len(listed_ones) == count:
+            return data
+        if not isinstance(radius, int | float):
+            return data
+        spread = {"distances_m": distances_m(count, radius), "headings_deg": [0.0] * count}
+        return {**data, "mobility": {**walk, **spread}}
 
     @model_validator(mode="after")
     def _tables_fit(self) -> Self:
@@ -411,6 +435,11 @@ class Scenario(Part):
             *("weights", "wave"),
         }
         return self.model_dump(exclude={"workload": load})
+
+    @property
+    def ues(self) -> int:
+        """UEs in each cell."""
+        return len(self.mobility.distances_m)
 
     @property
     def ues_stay(self) -> bool:

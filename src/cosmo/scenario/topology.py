@@ -171,5 +171,15 @@ class Backhaul(Part):
     links: tuple[UnlikeLinks, ...] = ()
 
 
+_NEAREST, _FARTHEST = 0.65, 0.85  # of the radius, as the paper's four UEs are
+_GOLDEN = 0.6180339887498949  # multiples of it fill an interval evenly
+
+
+def distances_m(count: int, radius_m: float) -> list[float]:
+    """Distances to the EN of so many UEs that are not placed one by one, spread evenly."""
+    places = ((number * _GOLDEN) % 1.0 for number in range(1, count + 1))
+    return [round(radius_m * (_NEAREST + (_FARTHEST - _NEAREST) * place), 3) for place in places]
+
+
 def _several(numbers: int | tuple[int, ...]) -> tuple[int, ...]:
     return numbers if isinstance(numbers, tuple) else (numbers,)

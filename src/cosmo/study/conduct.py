@@ -9,6 +9,7 @@ from cosmo.errors import InputError
 from cosmo.files import MOST_DOCUMENT, only_run, read_bytes, whole_file
 from cosmo.study import checks, store
 from cosmo.study.executor import Event, Executor, Failed, Finished, Started, carry_out
+from cosmo.study.focus import try_focus
 from cosmo.study.plan import Plan
 from cosmo.study.pool import LocalExecutor
 from cosmo.study.units import PlayUnit, TrainUnit, Unit
@@ -121,8 +122,10 @@ def conduct(
 ) -> Progress:
     """Do what is left of a study. A unit that fails is reported and does not sink the others.
 
-    Raises InputError if the folder is another study's, or another run is at work in it.
+    Raises InputError if the folder is another study's, another run is at work in it, or the focus
+    method cannot be played (`try_focus`).
     """
+    try_focus(plan)
     with only_run(folder):
         return _conduct(plan, folder, executor, on_progress)
 

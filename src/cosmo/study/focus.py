@@ -2,12 +2,14 @@
 
 from collections.abc import Collection
 
-from cosmo.control import METHODS, method
+from cosmo.control import METHODS, method, simulate
 from cosmo.errors import InputError
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.registry import FROM_FILES
+from cosmo.scenario import changed
 from cosmo.study import method_files
 from cosmo.study.plan import Plan
+from cosmo.study.units import at_load
 
 
 def focus_of(plan: Plan, yardsticks: Collection[str] = ()) -> str:
@@ -53,3 +55,23 @@ def _is_privileged(name: str) -> bool:
         return method(name).privileged
     except InputError:  # its unit will say what is wrong
         return False
+
+
+_TRIAL_MS = 500.0  # of the measured part of an episode
+
+
+def try_focus(plan: Plan) -> None:
+    """Play the beginning of one episode with the focus, if it is a method from a file.
+
+    Raises InputError in one line if it fails: before its rivals have been played for minutes.
+    """
+    name = plan.focus
+    if name is None or name in plan.trainings() or not _from_file(name):
+        return
+    for scenario, process, rate, played in plan.points():
+        if played == name and scenario.engine == "embedded":
+            here = at_load(scenario, process, rate)
+            window_ms = min(here.episode.window_ms, here.episode.warmup_ms + _TRIAL_MS)
+            short = changed(here, {"episode.window_ms": window_ms})
+            simulate(short, method(name), plan.seeds[0], 1)
+            return

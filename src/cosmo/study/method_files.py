@@ -25,7 +25,7 @@ def digests(spec: str) -> list[str]:
     What a policy in Python opens or imports by itself is not known.
     """
     return [
-        digest_of(path) for value in (*named(spec), *_shipped(spec)) for path in _files(Path(value))
+        digest_of(path) for value in (*named(spec), *_shipped(spec)) for path in files(Path(value))
     ]
 
 
@@ -43,7 +43,7 @@ def beside(spec: str, folder: Path) -> str:
         near = folder / value
         return str(near) if _is_file(near) or _is_file(near / DESCRIPTION) else value
 
-    return _changed(spec, found)
+    return renamed(spec, found)
 
 
 def runs_code(spec: str) -> bool:
@@ -63,11 +63,12 @@ def named(spec: str) -> list[str]:
         found.append(value)
         return value
 
-    _changed(spec, note)
+    renamed(spec, note)
     return found
 
 
-def _changed(spec: str, change: Callable[[str], str]) -> str:
+def renamed(spec: str, change: Callable[[str], str]) -> str:
+    """The same name, with `change` applied to every part that may be the path of a file."""
     name, colon, rest = spec.partition(":")
     if name.endswith(".py"):
         name = change(name)
@@ -78,7 +79,7 @@ def _changed(spec: str, change: Callable[[str], str]) -> str:
         first = core.partition(":")[0]
         made = core
         if first.endswith(".py") or (":" in core and not os.path.exists(core)):
-            made = _changed(core, change)
+            made = renamed(core, change)
         elif core and core not in METHODS:
             made = change(core)
         items.append(f"{key}{equals}{value.replace(core, made, 1)}")
@@ -92,7 +93,8 @@ def _shipped(spec: str) -> list[str]:
     return [str(shipped(name))] if own else []
 
 
-def _files(path: Path) -> Iterator[Path]:
+def files(path: Path) -> Iterator[Path]:
+    """The files that a path of a method's name stands for; none if there is nothing."""
     if _is_file(path):
         yield path
         # Large ONNX models keep their weights in a file beside them.

@@ -9,16 +9,16 @@ from cosmo.documents import Documents
 from cosmo.errors import InputError
 from cosmo.learn.session import config_from
 from cosmo.scenario import scenario_from
-from cosmo.study import method_files
+from cosmo.study import inputs, method_files
 from cosmo.study.plan import Code, Plan
 
 _NAMED = (".toml", ".csv", ".parquet")  # files that plans name: scenarios, trainings, traces
-_PLANS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
+DOCUMENTS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
 
 
 def plan_names() -> list[str]:
     """The plans that come with the package."""
-    return _PLANS.preset_names()
+    return DOCUMENTS.preset_names()
 
 
 def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "refuse") -> Plan:
@@ -29,24 +29,31 @@ def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "re
     `settings` are one's own and run.
     """
     settings = list(settings)
-    plan = _PLANS.load(source, settings)
+    plan = DOCUMENTS.load(source, settings)
     methods = [name for part in plan.compare for name in part.methods]
     typed = "\n".join(settings)
     own = [name for name in methods if f'"{name}"' in typed or f"'{name}'" in typed]
     if str(source) not in plan_names():
         folder = Path(source).parent
         plan = _beside(plan, folder)
-        own = [method_files.beside(name, folder) for name in own]
+        own = [inputs.found_method(folder, method_files.beside(name, folder)) for name in own]
     plan.check(code, own)
     return plan
 
 
 def _beside(plan: Plan, folder: Path) -> Plan:
-    """Files that the plan names are looked for beside it first."""
+    """Files that the plan names are looked for beside it first; what is gone or has changed, among
+    the copies that a study keeps (`inputs`).
+    """
 
     def found(name: str) -> str:
         near = folder / name
-        return str(near) if name.endswith(_NAMED) and os.path.isfile(near) else name
+        if not name.endswith(_NAMED):
+            return name
+        return str(near) if os.path.isfile(near) else inputs.found(folder, name)
+
+    def method_found(name: str) -> str:
+        return inputs.found_method(folder, method_files.beside(name, folder))
 
     def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(found(name) for name in names)
@@ -54,7 +61,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
     parts = [
         part.model_copy(
             update={
-                "methods": tuple(method_files.beside(name, folder) for name in part.methods),
+                "methods": tuple(method_found(name) for name in part.methods),
                 "scenarios": part.scenarios and all_found(part.scenarios),
             }
         )
@@ -73,7 +80,7 @@ def _beside(plan: Plan, folder: Path) -> Plan:
         "training": training,
         "train": own,
         "compare": tuple(parts),
-        "focus": _maybe(lambda name: method_files.beside(name, folder), plan.focus),
+        "focus": _maybe(method_found, plan.focus),
     }
     return plan.model_copy(update=changes)
 
@@ -84,14 +91,14 @@ def _maybe(change: Callable[[str], str], name: str | None) -> str | None:
 
 def plan_checked(data: dict[str, Any]) -> Plan:
     """A new plan from plain data of our own: methods of files are run."""
-    plan = _PLANS.validated(data)
+    plan = DOCUMENTS.validated(data)
     plan.check()
     return plan
 
 
 def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
     """A plan from what `Plan.model_dump` and `Plan.resolved` gave."""
-    plan = _PLANS.validated(data)
+    plan = DOCUMENTS.validated(data)
     plan._scenarios = {
         source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
     }

@@ -6,6 +6,7 @@ metrics.parquet   a row for every method, load, run and episode
 curves.parquet    a row for every training run and episode
 bounds.parquet    the clairvoyant bound of every load, run and episode, if the plan asks for it
 checksums.json    SHA-256 of these tables
+inputs/           copies of the policies, models, traces and scenarios that the plan names
 units/NAME/       what each unit wrote; checkpoints of trained methods are in NAME/checkpoint/;
                   failed.txt says why the last attempt failed
 """
@@ -26,6 +27,7 @@ import cosmo
 from cosmo.documents import dump
 from cosmo.errors import InputError
 from cosmo.files import digest_of, made_folder, read_record, whole_file, write_record
+from cosmo.study import inputs
 from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
 from cosmo.study.focus import focus_of, is_known_yardstick, yardsticks_of
 from cosmo.study.plan import Plan
@@ -56,11 +58,16 @@ class Study:
 
     @cached_property
     def focus(self) -> str:
-        """The method that the results are told about; one that there are results of."""
+        """The method that the results are told about.
+
+        The one that the plan names, even if it failed and has no results: a verdict is never about
+        another one. If the plan names none, one that there are results of.
+        """
         there = self.metrics["method"].unique(maintain_order=True).to_list()
         chosen = focus_of(self.plan, self.yardsticks)
         others = (name for name in there if not self.is_yardstick(name))
-        return chosen if chosen in there else next(others, there[0])
+        named = self.plan.focus is not None
+        return chosen if named or chosen in there else next(others, there[0])
 
     def about_method(self, name: str) -> "Study":
         """The same results, told about another of its methods; InputError if it is not there."""
@@ -105,6 +112,7 @@ def prepare(folder: Path, plan: Plan) -> None:
     }
     with whole_file(folder / PLAN) as temporary:
         temporary.write_text(dump(plan), encoding="utf-8")
+    inputs.keep(folder, plan)
     write_record(folder / STUDY, about)
 
 

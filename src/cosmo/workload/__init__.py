@@ -3,6 +3,9 @@
 from cosmo.workload.arrivals import squared_variation
 from cosmo.workload.event_files import write_events
 from cosmo.workload.generate import episode, from_tasks, idle_delay_ms
+from cosmo.workload.log_files import Log, read_log
+from cosmo.workload.logs import Imported, tasks_of_log
+from cosmo.workload.plausible import Plausibility, plausibility
 from cosmo.workload.public import FORMATS, imported
 from cosmo.workload.table import BackgroundTasks, Episode, NodeEvents, Tasks
 from cosmo.workload.trace import read_trace, unread_columns, write_trace
@@ -20,7 +23,10 @@ __all__ = [
     "FORMATS",
     "BackgroundTasks",
     "Episode",
+    "Imported",
+    "Log",
     "NodeEvents",
+    "Plausibility",
     "Tasks",
     "duration_ms",
     "episode",
@@ -28,9 +34,12 @@ __all__ = [
     "idle_delay_ms",
     "imported",
     "mean_rate",
+    "plausibility",
+    "read_log",
     "read_trace",
     "recorded_windows",
     "squared_variation",
+    "tasks_of_log",
     "trace_of",
     "unread_columns",
     "whole_windows",

@@ -2,6 +2,8 @@
 
     azure-functions-2021   Azure Functions Invocation Trace 2021: app, func, end_timestamp, duration
     alibaba-batch-2018     Alibaba cluster-trace-v2018, batch_task.csv: no header, nine columns
+    azure-llm-2023         Azure LLM inference trace: TIMESTAMP, ContextTokens, GeneratedTokens
+    burstgpt               BurstGPT: Timestamp, Model, Request tokens, Response tokens, Log Type
 
 Such a trace knows when work came, how much it was and who asked for it. It knows nothing of uploads
 and deadlines. So times, their bunching, the order of demands and who asks are the trace's, and the
@@ -10,6 +12,7 @@ rest is the scenario's: input sizes are drawn from `workload.input_bytes`, deadl
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +69,38 @@ def alibaba_batch_2018(file: Path) -> Recorded:
     return Recorded(start[good], work[good], kept["job_name"].to_list(), member.to_list(), 1.0)
 
 
+def azure_llm_2023(file: Path) -> Recorded:
+    """A row a request; its work is taken to be in proportion to the tokens that it generates."""
+    table = _table(file, ("TIMESTAMP", "ContextTokens", "GeneratedTokens"), header=True)
+    start = np.empty(len(table))
+    for row, text in enumerate(table["TIMESTAMP"]):
+        try:
+            start[row] = datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+        except (TypeError, ValueError):
+            line = table["line"][row]
+            raise InputError(
+                f"'{file}', line {line}: TIMESTAMP = {text!r}: must be a date and time"
+            ) from None
+    everybody = [str(row) for row in range(len(table))]  # the trace does not say who asks
+    return Recorded(start, _numbers(file, table, "GeneratedTokens"), everybody, everybody)
+
+
+def burstgpt(file: Path) -> Recorded:
+    """A row a request, in whole seconds; those without a response failed and are left out."""
+    names = ("Timestamp", "Model", "Response tokens", "Log Type")
+    table = _table(file, names, header=True)
+    tokens = _numbers(file, table, "Response tokens")
+    start, good = _numbers(file, table, "Timestamp"), tokens > 0.0
+    kept = table.filter(polars.Series(good))
+    member = kept.select(polars.concat_str("Model", "Log Type", separator="/")).to_series()
+    return Recorded(start[good], tokens[good], kept["Model"].to_list(), member.to_list(), 1.0)
+
+
 FORMATS: dict[str, Callable[[Path], Recorded]] = {
     "azure-functions-2021": azure_functions_2021,
     "alibaba-batch-2018": alibaba_batch_2018,
+    "azure-llm-2023": azure_llm_2023,
+    "burstgpt": burstgpt,
 }
 
 
@@ -97,7 +129,7 @@ def imported(
     wanted_ms = 1000.0 * (count - 1) / (rate * ens)
     time = (start - start[0]) * (wanted_ms / span_s if span_s > 0.0 else 0.0)
     en = _by_turns([recorded.group[k] for k in order], ens)
-    ue = _by_turns([recorded.member[k] for k in order], len(scenario.mobility.distances_m))
+    ue = _by_turns([recorded.member[k] for k in order], scenario.ues)
     low, high = scenario.workload.cycles
     work = recorded.work_s[order]
     median = float(np.median(work[work > 0.0])) if (work > 0.0).any() else 1.0

@@ -14,6 +14,7 @@ from cosmo.files import MOST_TABLE, opened
 from cosmo.scenario import Scenario
 from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
 from cosmo.tables import csv_text, read_parquet, write_table
+from cosmo.workload.decision_fit import check_fits
 from cosmo.workload.table import Tasks
 
 _REQUIRED = ("time_ms", "ue", "input_bytes", "cycles", "deadline_ms")
@@ -47,17 +48,17 @@ def cached_trace(path: str, scenario: Scenario) -> Tasks:
         stamp = told.st_mtime_ns, told.st_size
     except (OSError, ValueError):
         stamp = 0, 0  # reading it says what is wrong
-    return _cached(path, stamp, scenario.en.count, len(scenario.mobility.distances_m))
+    return _cached(path, stamp, scenario.en.count, scenario.ues, scenario.links.most_sns)
 
 
 @lru_cache(maxsize=4)
-def _cached(path: str, stamp: tuple[int, int], ens: int, ues: int) -> Tasks:
-    return _read(Path(path), ens, ues)
+def _cached(path: str, stamp: tuple[int, int], ens: int, ues: int, sns: int) -> Tasks:
+    return _read(Path(path), ens, ues, sns)
 
 
 def read_trace(path: Path, scenario: Scenario) -> Tasks:
     """Read and check tasks; a bad row is refused with its line (or row) number and the reason."""
-    return _read(path, scenario.en.count, len(scenario.mobility.distances_m))
+    return _read(path, scenario.en.count, scenario.ues, scenario.links.most_sns)
 
 
 def unread_columns(path: Path, scenario: Scenario) -> list[str]:
@@ -78,7 +79,7 @@ def _names(ens: int) -> tuple[str, ...]:
     return (*_REQUIRED, "en") if ens > 1 else _REQUIRED
 
 
-def _read(path: Path, ens: int, ues: int) -> Tasks:
+def _read(path: Path, ens: int, ues: int, sns: int) -> Tasks:
     names = _names(ens)
     if path.suffix == ".parquet":
         columns, lines, unit = _read_parquet(path, names)
@@ -89,6 +90,7 @@ def _read(path: Path, ens: int, ues: int) -> Tasks:
     if ens == 1:
         columns["en"] = np.zeros(len(lines))
     _check(path, columns, lines, unit, ens, ues)
+    check_fits(path, sns)
     return Tasks(
         time_ms=columns["time_ms"],
         en=columns["en"].astype(np.int64),

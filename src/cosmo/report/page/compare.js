@@ -18,15 +18,16 @@
     const processes = unique(own.map((row) => row.arrivals));
     fill("arrivals", processes, null, by("arrivals").value || "poisson");
     const rates = ratesOf(by("scenario").value, by("arrivals").value);
-    fill("rate", rates, rates.map((rate) => `${rate} tasks/s`), by("rate").value || rates[rates.length - 1]);
+    fill("rate", rates, rates.map((rate) => loadName(by("scenario").value, rate)), by("rate").value || rates[rates.length - 1]);
   };
   const pairOf = (scenario, arrivals, rate, method) => data.pairs.find((pair) =>
     pair.scenario === scenario && pair.arrivals === arrivals && pair.rate === rate && pair.method === method);
 
   const sayVerdict = () => {
     const told = data.verdicts.find((each) => each.scenario === by("scenario").value);
-    by("verdict").textContent = told ? told.sentence : `${data.focus} was not played on ${by("scenario").value}.`;
+    by("verdict").textContent = told ? told.sentence : `${data.focus} has no results on ${by("scenario").value}: it failed or was not played. No verdict.`;
     by("verdict-where").textContent = told ? told.where : "";
+    by("claims").replaceChildren(...(told ? told.claims : []).map((text) => element("p", text)));
   };
 
   /* The chosen metric of every method at one load, best first, with intervals; other numbers beside it. */
@@ -40,7 +41,7 @@
     const full = isShare ? 1 : Math.max(1e-9, ...here.map((method) => (of(method, metric).mean || 0) + half(of(method, metric))));
     const share = (number) => 100 * Math.min(1, Math.max(0, number / full));
     const leads = metric === "success_rate";
-    const header = ["#", "method", titleOf(metric), ...(leads ? [`${short(data.focus, 24)} minus it`] : []), ...others.map(titleOf)];
+    const header = ["#", "method", titleOf(metric), ...(leads ? [`${short(data.focus, 24)} minus it (points)`] : []), ...others.map(titleOf)];
     const made = element("table", undefined, "bars");
     const head = element("tr", undefined, "head");
     head.append(...header.map((text) => element("th", text)));
@@ -71,7 +72,8 @@
       made.append(row);
     });
     by("bars").replaceChildren(made);
-    by("bars-title").textContent = `${scenario}, ${arrivals}, ${rate} tasks/s: ${better ? "best" : "highest"} ${titleOf(metric)} first`;
+    by("bars-title").textContent = `${scenario}, ${arrivals}, ${loadName(scenario, rate)}: ${better ? "best" : "highest"} ${titleOf(metric)} first`;
+    by("metric-note").textContent = `${capital(data.metrics[metric].title)}: ${data.metrics[metric].meaning}.${better ? ` ${better > 0 ? "More" : "Less"} is better.` : ""}`;
     by("yardsticks").hidden = !yardstickSeen;
     by("yardsticks").textContent = data.yardstickNote;
   };
@@ -107,8 +109,9 @@
     };
   };
 
+  const PERCENT = { tickformat: ".4~p", exponentformat: "none" };
   const load = () => {
-    const metric = by("metric").value, [scenario, arrivals] = place();
+    const metric = by("metric").value, [scenario, arrivals] = place(), isShare = data.metrics[metric].is_share;
     const rates = ratesOf(scenario, arrivals);
     const order = [...methods].sort((a, b) => Number(isLit(a)) - Number(isLit(b)) || Number(a === data.focus) - Number(b === data.focus));
     const traces = [];
@@ -127,7 +130,7 @@
       if (paper.length) traces.push({
         name: `${plain(method)} (paper)`, mode: "markers", x: paper.map((row) => row.rate), y: paper.map((row) => row.paper),
         marker: { color: colour(method), symbol: "x-thin", size: 9, line: { width: 2, color: colour(method) } },
-        hovertemplate: `<b>${plain(method)}</b>, the paper<br>%{x} tasks/s: %{y}<extra></extra>`,
+        hovertemplate: `<b>${plain(method)}</b>, the paper<br>%{x} tasks/s: ${isShare ? "%{y:.1%}" : "%{y}"}<extra></extra>`,
       });
     }
     if (metric === "success_rate") {
@@ -149,12 +152,12 @@
     for (const id of ["load-title", "chart-load", "methods"]) by(id).hidden = one;
     for (const each of [by("load-title").nextElementSibling, document.querySelector('[data-table="load"]')]) each.hidden = one;
     tableViews.load = () => ({
-      header: [titleOf(metric), ...rates.map((rate) => `${rate} tasks/s`)],
+      header: [titleOf(metric), ...rates.map((rate) => loadName(scenario, rate))],
       rows: methods.map((method) => [method, ...rates.map((rate) => told(at(scenario, arrivals, rate, method, metric)))]),
     });
     if (one) return;
     draw("chart-load", traces, {
-      xaxis: { title: { text: "tasks/s in each cell" }, tickvals: rates }, yaxis: { range: rangeOf(traces) }, ...lineNames(traces, rates[rates.length - 1], rangeOf(traces)),
+      xaxis: { title: { text: "tasks/s in each cell" }, tickvals: rates }, yaxis: { range: rangeOf(traces), ...(isShare ? PERCENT : {}) }, ...lineNames(traces, rates[rates.length - 1], rangeOf(traces)),
     }, `${titleOf(metric)} of every method over the load`);
   };
 

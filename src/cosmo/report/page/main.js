@@ -35,6 +35,7 @@
     fill("scenario", scenarios, null, data.home);
     refill();
     by("compare").hidden = by("pareto").hidden = false;
+    explain();
     chips();
     bars();
     sayVerdict();
@@ -52,6 +53,7 @@
     document.body.dataset.drawn = `${window.innerWidth} ${theme()}`; // what the charts were drawn for
   };
   charts();
+  if (episodes.length) begin();
   const sections = [...document.querySelectorAll("main section")].filter((section) => !section.hidden);
   document.querySelector("nav").replaceChildren(...sections.map((section) => {
     const link = element("a", section.dataset.title);
@@ -62,7 +64,7 @@
   by("metric").addEventListener("change", () => { bars(); load(); fillTables(); });
   by("rate").addEventListener("change", moved);
   by("arrivals").addEventListener("change", () => { refill(); moved(); });
-  by("scenario").addEventListener("change", () => { refill(); sayVerdict(); moved(); });
+  by("scenario").addEventListener("change", () => { refill(); sayVerdict(); explain(); moved(); });
   by("paper-metric").addEventListener("change", paperTable);
   const turn = (name) => {
     setTheme(name);

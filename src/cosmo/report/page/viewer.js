@@ -15,14 +15,14 @@
   const current = () => episodes[Number(by("recording").value)];
   const nobody = -1;
   const several = (recording) => unique(recording.reach.flat()).filter((sn) => sn !== nobody).length > 1;
-  const snName = (recording, sn) => (several(recording) ? `SN ${sn + 1}` : "SN");
+  const snName = (recording, sn) => (several(recording) ? `SN ${sn}` : "SN");
   /* An action k > 0 offloads to the k-th SN that the EN reaches; without an EN, to "its k-th". */
   const actionName = (action, recording, en) => {
     if (action < 0) return "not decided";
     if (action === 0) return "local";
     if (action > recording.sns) return "reject";
     if (!several(recording)) return "offload";
-    return en === null ? `to its SN no. ${action}` : `to SN ${recording.reach[en][action - 1] + 1}`;
+    return en === null ? `to its SN no. ${action}` : `to SN ${recording.reach[en][action - 1]}`;
   };
   const chosenEn = () => (by("viewer-en").value === "all" ? null : Number(by("viewer-en").value));
   /* SNs, by number, that the chosen EN reaches; and in which column a task has an SN. */
@@ -44,7 +44,7 @@
     const reach = recording.reach[t.en[k]];
     const names = [...Array(sns + 2).keys()].map((action) => actionName(action, recording, t.en[k]));
     const lines = [
-      `task ${t.task[k]} at ${number(t.time[k], 1)} ms${recording.ens > 1 ? `, EN ${t.en[k] + 1}` : ""}: ${names[t.action[k]]} → ${words[t.outcome[k]]} (${t.outcome[k]})`,
+      `task ${t.task[k]} at ${number(t.time[k], 1)} ms${recording.ens > 1 ? `, EN ${t.en[k]}` : ""}: ${names[t.action[k]]} → ${words[t.outcome[k]]} (${t.outcome[k]})`,
       `${(t.bytes[k] / 1000).toFixed(1)} kB, ${(t.cycles[k] / 1e6).toFixed(2)} Mcycles, ${number(t.deadline[k], 1)} ms to its deadline`,
       `EN: backlog ${number(t.en_backlog[k], 1)} ms, a local wait of ${number(t.local_wait[k], 1)} ms`,
     ];
@@ -119,17 +119,19 @@
       traces.push({ ...own, name: "update sent", x: sent, y: sent.map(() => 0), yaxis: axis, mode: "markers", marker: { symbol: "triangle-up", size: 8, color: "#0072b2" },
         hovertemplate: "update sent at %{x:.1f} ms<extra></extra>" });
     }
-    const hues = ["#0072b2", "#cc79a7", "#009e73", "#e69f00", "#56b4e9"];
+    /* Several SNs differ in dash and mark as well as in colour. */
+    const hues = ["#0072b2", "#cc79a7", "#009e73", "#e69f00", "#56b4e9"], dashes = ["solid", "dash", "dot", "dashdot", "longdash"];
+    const marks = ["circle", "square", "diamond", "triangle-up", "cross"];
+    const lookOf = (sn) => ({ mode: here.length > 1 ? "lines+markers" : "lines", marker: { symbol: marks[sn % marks.length], size: 6, maxdisplayed: 12, color: hues[sn % hues.length] },
+      line: { color: hues[sn % hues.length], dash: dashes[sn % dashes.length], width: 1.3 } });
     if (recording.status) {
       const axis = nextAxis("age of what the EN believes (ms)");
-      for (const sn of here) traces.push({ name: `age${several(recording) ? ` of SN ${sn + 1}'s status` : ""}`, x: time, y: kept.map((k) => cell(recording, "age", k, sn)), yaxis: axis, mode: "lines",
-        line: { color: hues[sn % hues.length], width: 1.2 }, hovertemplate: "%{x:.1f} ms: %{y:.1f} ms old<extra></extra>" });
+      for (const sn of here) traces.push({ name: `age${several(recording) ? ` of SN ${sn}'s status` : ""}`, x: time, y: kept.map((k) => cell(recording, "age", k, sn)), yaxis: axis, ...lookOf(sn), hovertemplate: "%{x:.1f} ms: %{y:.1f} ms old<extra></extra>" });
     }
     const inside = nextAxis("tasks in the nodes");
     traces.push({ name: "tasks in the EN", x: time, y: kept.map((k) => t.en_requests[k]), yaxis: inside, mode: "lines", line: { color: "#7a6a00", ...step },
       hovertemplate: "%{x:.1f} ms: %{y} in the EN<extra></extra>" });
-    for (const sn of here) traces.push({ name: `tasks ${recording.live ? "at" : "in"} ${several(recording) ? `SN ${sn + 1}` : "the SN"}`, x: time, y: kept.map((k) => cell(recording, "sn_requests", k, sn)), yaxis: inside, mode: "lines",
-      line: { color: hues[sn % hues.length], dash: "dot", ...step }, hovertemplate: "%{x:.1f} ms: %{y}<extra></extra>" });
+    for (const sn of here) traces.push({ name: `tasks ${recording.live ? "at" : "in"} ${several(recording) ? `SN ${sn}` : "the SN"}`, x: time, y: kept.map((k) => cell(recording, "sn_requests", k, sn)), yaxis: inside, ...lookOf(sn), line: { ...lookOf(sn).line, ...step }, hovertemplate: "%{x:.1f} ms: %{y}<extra></extra>" });
     const ticks = [...(kept.some((k) => t.action[k] < 0) ? [-1] : []), ...Array(sns + 2).keys()].filter((action) => chosenEn() === null || action <= 0 || action > sns || recording.reach[chosenEn()][action - 1] !== nobody);
     const decided = nextAxis("decisions and outcomes", { tickvals: ticks, ticktext: ticks.map((action) => actionName(action, recording, chosenEn())), range: [kept.some((k) => t.action[k] < 0) ? -1.6 : -0.6, sns + 1.6], rangemode: "normal" });
     for (const outcome of Object.keys(shapes)) {
@@ -156,16 +158,16 @@
     const count = (label) => kept.filter((k) => t.outcome[k] === label && t.time[k] >= recording.warmup_ms).length, m = recording.metrics;
     if (recording.live) by("viewer-note").textContent = `${kept.length} tasks of a live node, ${(100 * m.success_rate).toFixed(1)} % of them done in time. A task counts as in a node from its decision to its answer.`;
     else by("viewer-note").textContent = `${recording.until_ms ? `The first ${(end / 1000).toFixed(1)} s of the episode. ` : ""}`
-      + `Success ${number(m.success_rate)}, net utility ${number(m.net_utility_per_task, 1)} per task, update cost ${number(m.update_cost_rate, 1)}/s in what is shown, after the warm-up. `
-      + (kept.some((k) => t.outcome[k] === "FN") ? `${count("FN")} tasks after the warm-up were rejected although a route was feasible at that moment (FN). The metric “fn rate” (${number(m.fn_rate)}) counts `
+      + `Success ${(100 * m.success_rate).toFixed(1)} %, net utility ${number(m.net_utility_per_task, 1)} per task, update cost ${number(m.update_cost_rate, 1)}/s in what is shown, after the warm-up. `
+      + (kept.some((k) => t.outcome[k] === "FN") ? `${count("FN")} task${count("FN") === 1 ? " was" : "s were"} rejected after the warm-up although a route was feasible at that moment (FN). The metric “fn rate” (${number(m.fn_rate)}) counts `
       + "only those beyond the quota: where more work arrives than all nodes can do, somebody must be rejected, and that many rejections count as justified." : "");
     tableViews.viewer = () => (recording.live ? {
       header: ["task", "ms", "UE", "kind", "decision", "outcome", "ms to deadline", "answered after (ms)", ...(recording.status ? here.map((sn) => `age of ${snName(recording, sn)}'s status (ms)`) : [])],
       rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.ue[k], t.kind[k], actionName(t.action[k], recording, 0), words[t.outcome[k]], number(t.deadline[k], 1),
         t.finished[k] === null ? "–" : number(t.finished[k] - t.time[k], 1), ...(recording.status ? here.map((sn) => number(cell(recording, "age", k, sn), 1)) : [])]),
     } : {
-      header: ["task", "ms", "EN", "decision", "outcome", "ms to deadline", ...chosen.flatMap((sn) => [`SN ${sn + 1} true (ms)`, "believed (ms)", "age (ms)"])],
-      rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.en[k] + 1, actionName(t.action[k], recording, t.en[k]), t.outcome[k], number(t.deadline[k], 1),
+      header: ["task", "ms", "EN", "decision", "outcome", "ms to deadline", ...chosen.flatMap((sn) => [`SN ${sn} true (ms)`, "believed (ms)", "age (ms)"])],
+      rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.en[k], actionName(t.action[k], recording, t.en[k]), t.outcome[k], number(t.deadline[k], 1),
         ...chosen.flatMap((sn) => ["true", "believed", "age"].map((column) => (recording.status || column === "true" ? number(cell(recording, column, k, sn), 1) : "–")))]),
     });
     if (chart.on && !chart.dataset.listens) {
@@ -182,11 +184,19 @@
   };
   const refillViewer = () => {
     const recording = current(), ens = [...Array(recording.ens).keys()];
-    fill("viewer-en", recording.ens > 1 ? [...ens, "all"] : ens, [...ens.map((en) => `EN ${en + 1}`), "all"], by("viewer-en").value);
+    fill("viewer-en", recording.ens > 1 ? [...ens, "all"] : ens, [...ens.map((en) => `EN ${en}`), "all"], by("viewer-en").value);
     const sns = reachedSns(recording), all = sns.length > 1 && sns.length <= 4 ? ["all"] : [];
-    fill("viewer-sn", [...all, ...sns], [...all, ...sns.map((sn) => `SN ${sn + 1}`)], by("viewer-sn").value);
+    fill("viewer-sn", [...all, ...sns], [...all, ...sns.map((sn) => `SN ${sn}`)], by("viewer-sn").value);
+  };
+  /* A task to begin with: one that went wrong, best one whose EN believed something false, else one that was offloaded. */
+  const instructive = (recording) => {
+    const t = recording.tasks, wrong = (k) => !["TP", "TN", "DONE"].includes(t.outcome[k]);
+    const error = (k) => (recording.live || !t.believed[k] ? 0 : Math.max(0, ...t.believed[k].map((value, place) => Math.abs((value || 0) - ((t.true[k] || [])[place] || 0)))));
+    const score = (k) => (wrong(k) ? 1e6 : 0) + (t.action[k] > 0 && t.action[k] <= recording.sns ? 1e3 : 0) + error(k);
+    return visible(recording).reduce((best, k) => (best === null || score(k) > score(best) ? k : best), null);
   };
   const changed = () => { viewer(); fillTables(); };
+  const begin = () => { const k = instructive(current()); if (k !== null) showTask(k); };
   const startViewer = async () => {
     const packed = JSON.parse(await unpacked("episodes"));
     if (!packed || !packed.recordings.length) return;
@@ -198,11 +208,11 @@
     const live = episodes.every((each) => each.live); // decision logs do not contain the true state
     const shown = live ? "The statuses that the EN held, what it decided, and how tasks ended. "
       : `${rows.length ? "One workload, played by every method: w" : "W"}hat the EN believes about each SN, what is true, and what it does. `;
-    by("viewer-about").textContent = `${shown}Choose a task by pointing at its mark, or with the buttons; drag to zoom.`;
+    by("viewer-about").textContent = `${shown}Choose a task by pointing at its mark, or with the buttons; drag to zoom.${(data.leftOut || []).length ? ` Not shown: ${data.leftOut.join("; ")}.` : ""}`;
     if (live) by("task").textContent = "Choose a task to see what the EN knew, what it decided, and how the task ended.";
-    by("recording").addEventListener("change", () => { state.task = null; refillViewer(); changed(); if (state.task !== null) showTask(state.task); });
+    by("recording").addEventListener("change", () => { state.task = null; refillViewer(); changed(); begin(); });
     by("viewer-sn").addEventListener("change", changed);
-    by("viewer-en").addEventListener("change", () => { refillViewer(); changed(); });
+    by("viewer-en").addEventListener("change", () => { refillViewer(); changed(); begin(); });
     for (const button of document.querySelectorAll("[data-span]")) button.addEventListener("click", () => {
       const span = Number(button.dataset.span), end = current().until_ms || current().window_ms;
       state.range = span ? [state.range[0], state.range[0] + span] : [0, end];

@@ -1,0 +1,262 @@
+"""A study in plain words, for readers who have never heard of an EN: terms, sites, methods."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cosmo.control import METHODS
+from cosmo.errors import InputError
+from cosmo.policy.registry import kind_of
+from cosmo.report.verdict import rate_text
+from cosmo.scenario import Scenario
+from cosmo.scenario.topology import Nodes
+from cosmo.study.inputs import found_trace
+from cosmo.study.store import Study
+from cosmo.workload import Tasks, duration_ms, trace_of
+
+_PAPER = "the paper: Update for Decisions, Not Freshness"
+_BASELINE = "a baseline of the paper"
+_OURS = "a rule of the CoSMO package"
+# Where a method comes from, by its name without parameters.
+REFERENCES = {
+    **dict.fromkeys(("all-local", "all-offload", "local-until-full", "aov-gap"), _BASELINE),
+    "aoi-threshold": "Yates et al., Age of information: an introduction and survey, 2021",
+    "aoci-online": "Peng et al., age of changed information, 2024, as the paper cites it",
+    "prequal": "Wydrowski et al., Load is not what you should balance, NSDI 2024",
+    "admission-control": "Envoy's admission control; Beyer et al., Site reliability engineering",
+    "power-of-d": "Mitzenmacher, The power of two choices in randomized load balancing, 2001",
+    "piggyback": "load reports on responses, as in ORCA (Envoy, gRPC)",
+    **dict.fromkeys(("self-tracking", "back-off", "priced-books", "adaptive-prices"), _OURS),
+    **dict.fromkeys(("cosmo", "cosmo-flat"), _PAPER),
+    "cosmo-next": "the controller that comes with the CoSMO package",
+    **dict.fromkeys(("periodic", "never", "random"), "a textbook rule"),
+    "full-information": "a yardstick, for comparison only",
+}
+# Where the line of `cosmo methods` takes terms of this package for granted.
+_PLAIN = {
+    "cosmo": "Two trained controllers: the service node learns what to put into a status and when"
+    " to send it; the edge node learns whether to accept a task, then where to run it.",
+    "cosmo-flat": "As cosmo, but the edge node chooses among run, offload and reject in one step.",
+    "cosmo-next": "The edge node works out the queues of service nodes from its own traffic and"
+    " keeps room for later tasks; a status is sent when it is likely to change a decision.",
+    "power-of-d": "The edge node compares a few service nodes, drawn at random for each task, and"
+    " takes the one with the shortest wait; only a subset of them sends it a status.",
+    "full-information": "Knows the true state of every node, which nobody can know; takes"
+    " the faster route that is in time.",
+}
+DRAWN = 6  # nodes of each kind that the drawing has room for
+_PROCESSES = {
+    "deterministic": "at equal distances in time",
+    "poisson": "at random times (Poisson)",
+    "bursty": "at random times, in bursts",
+    "steps": "at random times, at a rate that changes in steps",
+}
+
+
+def terms(scenario: Scenario) -> list[tuple[str, str]]:
+    """(term, meaning) of every word that the page cannot do without."""
+    utility = scenario.utility
+    worth = [
+        f"{sign}{utility.value * weight:g}"
+        for sign, weight in (
+            ("+", utility.true_positive),
+            ("−", utility.false_positive),
+            ("+", utility.true_negative),
+            ("−", utility.false_negative),
+        )
+    ]
+    unit = utility.update_cost_per_dimension
+    return [
+        (
+            "edge node (EN)",
+            "receives the tasks of the devices near it and decides for each: run it here, offload"
+            " it to a service node, or reject it.",
+        ),
+        ("service node (SN)", "runs the tasks that edge nodes send to it."),
+        (
+            "status",
+            "a message in which a service node tells an edge node how busy it is. It is out of date"
+            " as soon as the service node's queue changes.",
+        ),
+        (
+            "update unit",
+            f"what status messages cost: each number in a message costs {unit:g} units, for each"
+            f" edge node that receives it. A full status of four numbers costs {4 * unit:g}.",
+        ),
+        (
+            "success rate",
+            "the share of all measured tasks that were finished within their deadline, in percent.",
+        ),
+        (
+            "net utility per task",
+            f"points that a task earns on average: {worth[0]} in time, {worth[1]} accepted but"
+            f" failed, {worth[2]} rejected when no node could have made it, {worth[3]} rejected"
+            " although one could; less a little for delay and transfer, less"
+            f" {utility.update_weight:g} for each update unit.",
+        ),
+        (
+            "run, episode, 95 % interval",
+            "an episode is one played workload; a run is all episodes with one seed. Every method"
+            " plays the same workloads. ± is the half-width of a 95 % interval over runs: the true"
+            " mean lies inside in 95 of 100 such experiments.",
+        ),
+    ]
+
+
+def methods(study: Study, names: Sequence[str]) -> list[dict[str, str]]:
+    """Of each method: `method`, `summary` in one sentence, `reference`."""
+    trainings = study.plan.trainings()
+    found = []
+    for name in names:
+        spec = trainings[name].method if name in trainings else name
+        base = spec.partition(":")[0]
+        try:
+            kind, parameters = kind_of(spec, METHODS) if base in METHODS else (None, {})
+        except InputError:
+            kind, parameters = None, {}
+        if kind is None and base.startswith("periodic-"):
+            kind, base = METHODS["periodic"], "periodic"
+        own = "A method of the author of this study."
+        summary = _PLAIN.get(base) or (own if kind is None else kind.summary())
+        chosen = ", ".join(f"{key} = {value}" for key, value in parameters.items())
+        plain = base.removesuffix("/estimate")
+        found.append(
+            {
+                "method": name,
+                "summary": summary.replace("`", "") + (f" Here {chosen}." if chosen else ""),
+                "reference": REFERENCES.get(plain, f"from {base}" if base != name else "own"),
+            }
+        )
+    return found
+
+
+def sites(study: Study) -> list[dict[str, Any]]:
+    """Each scenario: counts for the drawing, and `site` and `workload` as sentences."""
+    seen: dict[str, tuple[Scenario, dict[str, list[float]]]] = {}
+    for scenario, process, rate, _ in study.plan.points():
+        loads = seen.setdefault(scenario.name, (scenario, {}))[1]
+        if rate not in loads.setdefault(process, []):
+            loads[process].append(rate)
+    return [_site(_here(study, scenario), loads) for scenario, loads in seen.values()]
+
+
+def _here(study: Study, scenario: Scenario) -> Scenario:
+    try:
+        return found_trace(study.folder, scenario)
+    except InputError:  # the words on a trace that is not here say less
+        return scenario
+
+
+def _site(scenario: Scenario, loads: dict[str, list[float]]) -> dict[str, Any]:
+    tasks = _trace(scenario)
+    links = zip(scenario.links.en.tolist(), scenario.links.sn.tolist(), strict=True)
+    return {
+        "scenario": scenario.name,
+        "ens": scenario.en.count,
+        "sns": scenario.sn.count,
+        "ues": scenario.ues,
+        "enSlots": [int(each) for each in scenario.en.each("slots")],
+        "snSlots": [int(each) for each in scenario.sn.each("slots")],
+        "links": [pair for pair in links if max(pair) < DRAWN],
+        "site": _site_words(scenario, tasks),
+        "workload": [
+            *(_trace_words(scenario, loads[name][0], tasks) for name in loads if name == "trace"),
+            *(_load_words(scenario, name, loads[name]) for name in loads if name != "trace"),
+            *([_kinds(scenario)] if set(loads) - {"trace"} else []),
+            _lengths(scenario),
+        ],
+    }
+
+
+def _trace(scenario: Scenario) -> Tasks | None:
+    """The tasks of its trace; None without one, or if the file is not here any more."""
+    try:
+        return trace_of(scenario) if scenario.workload.trace else None
+    except InputError:
+        return None
+
+
+def _mean_cycles(scenario: Scenario) -> float:
+    return sum(scenario.workload.cycles) / 2.0
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'s' * (number != 1)}"
+
+
+def _span(values: Any, form: str = "{:g}") -> str:
+    low, high = form.format(min(values)), form.format(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def _nodes(nodes: Nodes, name: str, cycles: float) -> str:
+    times = [cycles / speed for speed in nodes.each("cycles_per_ms")]
+    each = "each with" if nodes.count > 1 else "with"
+    return (
+        f"{_count(nodes.count, name)}, {each} {_span(nodes.each('slots'))} slots (tasks run at a"
+        f" time); an average task takes {_span(times, '{:.0f}')} ms there."
+    )
+
+
+def _site_words(scenario: Scenario, tasks: Tasks | None) -> list[str]:
+    """`tasks` are those of its trace: what an average task is follows from them."""
+    cycles, ups = _mean_cycles(scenario), scenario.links.up_mbps
+    bits = 8.0 * sum(scenario.workload.input_bytes) / 2.0
+    if tasks is not None and len(tasks):
+        cycles, bits = float(tasks.cycles.mean()), 8.0 * float(tasks.input_bytes.mean())
+    words = [
+        _nodes(scenario.en, "edge node", cycles),
+        _nodes(scenario.sn, "service node", cycles),
+        f"Links of {_span(ups)} Mbit/s lead from edge nodes to service nodes; the input of an"
+        f" average task takes {_span(bits / 1000.0 / ups, '{:.1f}')} ms on one.",
+        "All nodes together can finish about"
+        f" {1000.0 * scenario.capacity_cycles_per_ms / cycles:.0f} average tasks a second.",
+    ]
+    if any(rate for pair in scenario.background.each("rates", scenario.sn.count) for rate in pair):
+        words.append("Other users load the service nodes, too; edge nodes do not see that load.")
+    return words
+
+
+def _kinds(scenario: Scenario) -> str:
+    work = scenario.workload
+    sizes = _span([value / 1000.0 for value in work.input_bytes])
+    demand = _span([value / 1e6 for value in work.cycles])
+    return (
+        f"A task brings {sizes} kB of input, needs {demand} million processor cycles and must be"
+        f" finished within {_span(work.deadline.clip_ms)} ms."
+    )
+
+
+def _lengths(scenario: Scenario) -> str:
+    ms = scenario.episode
+    return (
+        f"An episode lasts {ms.window_ms / 1000.0:g} s; its first {ms.warmup_ms / 1000.0:g} s are"
+        " not measured."
+    )
+
+
+def _load_words(scenario: Scenario, process: str, rates: Sequence[float]) -> str:
+    ens, cycles = scenario.en.count, _mean_cycles(scenario)
+    here = ", ".join(map(rate_text, rates))
+    total = ", ".join(rate_text(rate * ens) for rate in rates)
+    each = f"each edge node ({total} in all)" if ens > 1 else "the edge node"
+    shares = [
+        100.0 * rate * ens * cycles / (1000.0 * scenario.capacity_cycles_per_ms) for rate in rates
+    ]
+    return (
+        f"{here} tasks a second come to {each} {_PROCESSES[process]}; that is"
+        f" {', '.join(f'{share:.0f}' for share in shares)} % of what all nodes together can do."
+    )
+
+
+def _trace_words(scenario: Scenario, rate: float, tasks: Tasks | None) -> str:
+    ens = scenario.en.count
+    cells = f" per edge node ({rate_text(rate * ens)} in all)" if ens > 1 else ""
+    if tasks is None or not len(tasks):
+        return f"Tasks come from a recorded trace: {rate_text(rate)} tasks a second{cells}."
+    return (
+        f"Tasks come from a recorded trace of {len(tasks)} tasks in"
+        f" {duration_ms(tasks) / 1000.0:g} s: {rate_text(rate)} tasks a second{cells} on average,"
+        f" of {_span(tasks.input_bytes / 1000.0, '{:.3g}')} kB and"
+        f" {_span(tasks.cycles / 1e6, '{:.3g}')} million processor cycles, with deadlines of"
+        f" {_span(tasks.deadline_ms, '{:.3g}')} ms."
+    )

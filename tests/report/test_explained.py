@@ -1,0 +1,128 @@
+"""The page in plain words: site, workload, terms, methods, the paper's claim."""
+
+import re
+
+import polars
+from browsers import open_page, opened_browser
+from small import SHORT
+
+import cosmo
+from cosmo import load
+from cosmo.report import explained
+from cosmo.report.page_data import page_data
+from cosmo.report.paper_claim import claim_sentences
+from cosmo.report.tables import Results
+from cosmo.study.statistics import bounds, with_paper
+
+
+def _data(comparison):
+    study = comparison.study
+    return page_data(study, with_paper(comparison.summary(), study.plan), bounds(study.plan))
+
+
+def test_site_and_workload_are_in_words_with_numbers_by_hand():
+    methods = ["self-tracking", "all-local", "full-information"]
+    found = cosmo.compare("campus", methods, rates=[60], seeds=[0], episodes=1, settings=SHORT)
+    [site] = _data(found)["sites"]
+    scenario = load("campus")
+    assert (site["ens"], site["sns"]) == (scenario.en.count, scenario.sn.count) == (3, 2)
+    assert site["links"] == [(en, sn) for en in range(3) for sn in range(2)]
+    # (0.1 + 1.2) / 2 Mcycles: 650000 / 18000 = 36 ms at ENs, 650000 / 27000 = 24 ms at SNs.
+    assert site["site"][0] == (
+        "3 edge nodes, each with 2 slots (tasks run at a time); an average task takes 36 ms there."
+    )
+    assert "takes 24 ms there" in site["site"][1]
+    # 3 · 2 · 18000 + 2 · 4 · 27000 = 324000 cycles/ms, 498 tasks of 650000 cycles in a second.
+    assert site["site"][3] == "All nodes together can finish about 498 average tasks a second."
+    assert site["workload"][0].startswith(
+        "60 tasks a second come to each edge node (180 in all) at random times (Poisson); that is"
+        " 36 % of what all nodes together can do."
+    )
+    assert site["workload"][1].startswith("A task brings 20 to 50 kB of input")
+
+
+def test_every_method_of_the_registry_has_a_sentence_and_a_reference():
+    study = cosmo.compare(
+        "paper", ["all-local"], rates=[120], seeds=[0], episodes=1, settings=SHORT
+    ).study  # fmt: skip
+    from cosmo.control import METHODS
+
+    names = [*METHODS, "periodic-37", "periodic:interval_ms=5", "mine.py:Mine"]
+    for told in explained.methods(study, names):
+        assert len(told["summary"]) > 15, told
+        assert told["reference"] not in ("", "own"), told
+    told = {each["method"]: each for each in explained.methods(study, names)}
+    assert told["periodic:interval_ms=5"]["summary"].endswith("Here interval_ms = 5.")
+    assert told["mine.py:Mine"]["reference"] == "from mine.py"
+
+
+def test_intervals_stay_within_what_a_metric_can_be():
+    from cosmo.report.page_data import _shown
+
+    assert _shown("update_cost_rate", 4.5, 8.1, 3) == "4.5 (0.0 to 12.6)"
+    assert _shown("success_rate", 0.999, 0.003, 3) == "99.9 % (99.6 to 100.0)"
+    assert _shown("success_rate", 0.9, 0.003, 3) == "90.0 ± 0.3 %"
+    assert _shown("net_utility_per_task", 1.0, 3.0, 3) == "1.0 ± 3.0"
+    assert _shown("success_rate", None, None, 0) == "–"
+
+
+def _results(values, rates=(320.0,), arrivals="poisson", paper=0.6):
+    rows = [
+        {"scenario": "paper", "arrivals": arrivals, "rate": rate, "method": name, "seed": seed,
+         "episode": 0, "success_rate": value + 0.001 * seed, "update_cost_rate": 1.0,
+         "net_utility_per_task": 1.0}
+        for name, value in values.items() for rate in rates for seed in range(6)
+    ]  # fmt: skip
+    summary = polars.DataFrame({"paper": [paper]})
+    return Results(polars.DataFrame(rows), summary, polars.DataFrame(), "cosmo", lambda _: False)
+
+
+def test_the_papers_claim_is_held_against_what_was_played():
+    # The text of the paper says +24.5 % at 320 tasks/s, Poisson.
+    held = claim_sentences(_results({"cosmo": 0.623, "aov-gap": 0.5, "priced-books": 0.7}))
+    assert "finishes 24.5 % more tasks in time than the best of its six baselines" in held[0]
+    assert "it is +24." in held[0]
+    assert held[0].endswith("against aov-gap: the claim holds, by about what the paper says.")
+    assert held[1].startswith("One method that the paper did not compare with is stronger here")
+    less = claim_sentences(_results({"cosmo": 0.55, "aov-gap": 0.5}))
+    assert less[0].endswith("the claim holds, by less than the paper says.")
+    assert len(less) == 1
+    lost = claim_sentences(_results({"cosmo": 0.4, "aov-gap": 0.5}))
+    assert lost[0].endswith("the claim does not hold here.")
+    # Of one deterministic load the paper's text says nothing: it is not held against a mean.
+    other = claim_sentences(_results({"cosmo": 0.6, "aov-gap": 0.5}, arrivals="deterministic"))
+    assert other[0].endswith("it is ahead at this load, too.")
+    elsewhere = _results({"cosmo": 0.6, "aov-gap": 0.5}, paper=None)
+    assert claim_sentences(elsewhere) == []  # another world: the paper says nothing of it
+
+
+def test_the_page_explains_itself_in_a_browser(tmp_path):
+    cosmo.compare("campus", ["self-tracking", "power-of-d"], rates=[60, 120], seeds=range(2),
+                  episodes=1, settings=SHORT).page(tmp_path / "page.html")  # fmt: skip
+    with opened_browser("1200,900") as browser:
+        open_page(browser, tmp_path / "page.html")
+        text = browser.find_element("id", "methods-told").text
+        assert "edge node (EN)" in text
+        assert "update unit" in text
+        assert "The workload" in browser.find_element("id", "explained").text
+        drawn = browser.execute_script(
+            "return [...document.querySelectorAll('.site text')].map(e => e.textContent)"
+        )
+        assert {"EN 0", "EN 2", "SN 0", "SN 1"} <= set(drawn)
+        assert "EN 3" not in drawn
+        told = browser.find_element("id", "methods-list").text
+        assert "Mitzenmacher" in told
+        assert re.match(r"Success rate: .* More is better\.", _text(browser, "metric-note"))
+        assert "per cell" in _text(browser, "bars-title")
+        # A task is shown at once, and lines of the SNs differ in more than colour.
+        assert _text(browser, "task").startswith("task ")
+        lines = browser.execute_script(
+            "return document.getElementById('chart-viewer').data.filter(t =>"
+            " /^tasks in SN/.test(t.name)).map(t => t.line.dash + ' ' + t.marker.symbol)"
+        )
+        assert len(lines) == len(set(lines)) == 2
+        assert browser.get_log("browser") == []
+
+
+def _text(browser, name):
+    return browser.find_element("id", name).text

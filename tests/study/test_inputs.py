@@ -1,0 +1,91 @@
+"""A study's folder is whole: what it was made of travels with it; a focus that fails is found."""
+
+import shutil
+
+import pytest
+
+from cosmo import InputError, load_study
+from cosmo.report.write import write_report
+from cosmo.study import LocalExecutor, conduct, inputs, load_plan, plan_checked
+
+POLICY = """
+import numpy as np
+from cosmo import Dispatcher, Method
+
+class Mine(Method, Dispatcher):
+    def dispatcher(self, site):
+        return self
+
+    def decide(self, tasks):
+        {body}
+"""
+SITE = 'extends = "paper"\nname = "mine"\n[episode]\nwindow_ms = 900\nwarmup_ms = 100\n'
+TRACE = "time_ms,ue,input_bytes,cycles,deadline_ms\n" + "".join(
+    f"{10 * k},{k % 4},30000,500000,150\n" for k in range(100)
+)
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(POLICY.format(body="return np.zeros(len(tasks.task), int)"))
+    (tmp_path / "site.toml").write_text(SITE)
+    (tmp_path / "tasks.csv").write_text(TRACE)
+    return tmp_path
+
+
+def _plan(methods=("mine.py:Mine", "all-offload")):
+    return plan_checked(
+        {"name": "whole", "scenarios": ["site.toml"], "traces": ["tasks.csv"], "seeds": [0],
+         "episodes": 1, "focus": methods[0], "compare": [{"methods": list(methods)}]}
+    )  # fmt: skip
+
+
+def test_a_copied_folder_gives_the_same_page_when_the_files_are_gone(there):
+    conduct(_plan(), there / "study", LocalExecutor(1))
+    first = write_report(load_study(there / "study"), there / "first", trust=True)
+    assert first.left_out == []
+    shutil.copytree(there / "study", there / "elsewhere" / "study")
+    for name in ("mine.py", "site.toml", "tasks.csv"):
+        (there / name).unlink()
+    shutil.rmtree(there / "study")
+    copied = load_study(there / "elsewhere" / "study")
+    again = write_report(copied, there / "again", trust=True)
+    assert again.page.read_bytes() == first.page.read_bytes()
+    # Without trust the policy is not run, and the report says so.
+    careful = write_report(copied, there / "careful")
+    assert careful.left_out == [
+        "mine.py:Mine: runs code from a file; add --trust if you trust it"
+    ]  # fmt: skip
+    plan = load_plan(there / "elsewhere" / "study" / "plan.toml", code="run")
+    assert plan.methods[0].endswith("/mine.py:Mine")
+    assert plan.scenario(plan.sources[0]).episode.window_ms == 900
+    assert len(list(plan.points())) == 2
+
+
+def test_a_file_that_has_changed_is_taken_from_the_copy(there):
+    inputs.keep(there / "study", _plan())
+    assert inputs.found(there / "study", "mine.py") == "mine.py"
+    (there / "mine.py").write_text("raise SystemExit")
+    copy = inputs.found(there / "study", "mine.py")
+    assert "class Mine" in (there / copy).read_text()
+    assert inputs.found_method(there / "study", "mine.py:Mine") == f"{copy}:Mine"
+    assert inputs.found(there / "study", "unknown.py") == "unknown.py"
+
+
+def test_a_focus_that_cannot_be_played_is_found_before_its_rivals_are_played(there):
+    (there / "mine.py").write_text(POLICY.format(body="raise KeyError('nope')"))
+    with pytest.raises(InputError, match=r"method Mine failed at mine.py, line 10 \(KeyError"):
+        conduct(_plan(), there / "study", LocalExecutor(1))
+    assert not (there / "study").exists()
+
+
+def test_a_focus_that_fails_later_has_no_verdict_and_nobody_else_has_it(there):
+    body = "assert tasks.time_ms.max() < 700, 'late'; return np.zeros(len(tasks.task), int)"
+    (there / "mine.py").write_text(POLICY.format(body=body))
+    progress = conduct(_plan(), there / "study", LocalExecutor(1))
+    assert len(progress.failed) == 1
+    study = load_study(there / "study")
+    assert study.focus == "mine.py:Mine"
+    page = write_report(study, there / "report", trust=True).page.read_text()
+    assert '<p id="verdict">mine.py:Mine has no results on mine tasks: it failed' in page
