@@ -9,6 +9,7 @@ small as possible, shown, and the exit code is 1.
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import hypothesis
@@ -17,10 +18,7 @@ from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / room) for room in ("", "world")]
-
-import test_against_reference as agreement  # noqa: E402
-
-import scenarios  # noqa: E402
+agreement, scenarios = map(import_module, ("test_against_reference", "scenarios"))
 
 
 def main() -> None:
