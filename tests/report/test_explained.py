@@ -11,8 +11,10 @@ from cosmo import load
 from cosmo.report import explained
 from cosmo.report.page_data import page_data
 from cosmo.report.paper_claim import claim_sentences
-from cosmo.report.tables import Results
+from cosmo.report.tables import Results, results_of
+from cosmo.report.write import known_words, write_tables
 from cosmo.study.statistics import bounds, with_paper
+from scenarios import SMALL_WILD
 
 
 def _data(comparison):
@@ -126,3 +128,17 @@ def test_the_page_explains_itself_in_a_browser(tmp_path):
 
 def _text(browser, name):
     return browser.find_element("id", name).text
+
+
+def test_page_and_tables_say_what_nodes_knew(tmp_path):
+    few = [*SMALL_WILD, "episode.window_ms=700", "episode.warmup_ms=200"]
+    found = cosmo.compare("wild", ["random", "all-local"], seeds=[0], episodes=1, settings=few)
+    [site] = _data(found)["sites"]
+    assert "true demands differ by a lognormal factor (sigma 0.5)" in " ".join(site["site"])
+    fails = "Each SN fails after 0.15 s on average"
+    assert fails in " ".join(site["site"])
+    results = results_of(found.study, with_paper(found.summary(), found.study.plan), "wild")
+    known = known_words(found.study, "wild")
+    tables = write_tables(results, tmp_path, "", known)
+    assert tables
+    assert all(fails in path.read_text() for path in tables if path.suffix == ".md")

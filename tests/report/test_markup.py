@@ -158,7 +158,7 @@ def test_names_are_text_in_every_markdown_file(study, tmp_path, attack):
     plan = study.plan.model_copy(update={"focus": focus})
     named = replace(study, metrics=metrics, plan=plan)
     results = results_of(named, with_paper(summarise(metrics), plan), attack)
-    written = write_tables(results, tmp_path, "")
+    written = write_tables(results, tmp_path, "", "")
     assert {path.name for path in written} >= {"verdict.md", "gains.md", "paired.md"}
     for path in written:
         found = _rendered(path.read_text())

@@ -9,6 +9,7 @@ from cosmo.policy.registry import kind_of
 from cosmo.report.verdict import rate_text
 from cosmo.scenario import Scenario
 from cosmo.scenario.topology import Nodes
+from cosmo.scenario.words import knowledge
 from cosmo.study.inputs import found_trace
 from cosmo.study.store import Study
 from cosmo.workload import Tasks, duration_ms, trace_of
@@ -29,7 +30,16 @@ REFERENCES = {
     **dict.fromkeys(("cosmo", "cosmo-flat"), _PAPER),
     "cosmo-next": "the controller that comes with the CoSMO package",
     **dict.fromkeys(("periodic", "never", "random"), "a textbook rule"),
+    "jbt": "Zhou et al., join below threshold: low-complexity heavy-traffic delay-optimal load"
+    " balancing, 2017",
+    "jiq": "Lu et al., Join-Idle-Queue, 2011",
+    "lsq": "Vargaftik et al., LSQ: load balancing with multiple dispatchers, 2020",
+    "sparse-jsq": "van der Boor et al., Hyper-scalable JSQ with sparse feedback, 2019",
+    "aoii": "Maatouk et al., The age of incorrect information, 2020",
+    "in-flight": "least outstanding requests, as proxies do it",
+    "leaky-bucket": "Turner, the leaky bucket, 1986",
     "full-information": "a yardstick, for comparison only",
+    "shared-knowledge": "a yardstick, for comparison only",
 }
 # Where the line of `cosmo methods` takes terms of this package for granted.
 _PLAIN = {
@@ -42,6 +52,8 @@ _PLAIN = {
     " takes the one with the shortest wait; only a subset of them sends it a status.",
     "full-information": "Knows the true state of every node, which nobody can know; takes"
     " the faster route that is in time.",
+    "shared-knowledge": "Knows the true state of every node and every task under way, which nobody"
+    " can know; takes the fastest route that is in time.",
 }
 DRAWN = 6  # nodes of each kind that the drawing has room for
 _PROCESSES = {
@@ -211,9 +223,7 @@ def _site_words(scenario: Scenario, tasks: Tasks | None) -> list[str]:
         "All nodes together can finish about"
         f" {1000.0 * scenario.capacity_cycles_per_ms / cycles:.0f} average tasks a second.",
     ]
-    if any(rate for pair in scenario.background.each("rates", scenario.sn.count) for rate in pair):
-        words.append("Other users load the service nodes, too; edge nodes do not see that load.")
-    return words
+    return [*words, *knowledge(scenario)]
 
 
 def _kinds(scenario: Scenario) -> str:

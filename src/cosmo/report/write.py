@@ -14,6 +14,7 @@ from cosmo.report.paper_form import has_the_papers_world, write_paper_form, writ
 from cosmo.report.recorded import recordings
 from cosmo.report.sweeps import sweep_figures, swept_scenarios
 from cosmo.report.verdict import Verdict
+from cosmo.scenario.words import knowledge
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import Study
 
@@ -56,7 +57,7 @@ def write_report(study: Study, out: Path, trust: bool = False) -> Written:
         if scenario not in swept or own.select("arrivals", "rate").n_unique() > 1:
             drawn += _figures(study, own, own_limits, pictures, suffix)
         results = tables.results_of(study, summary, scenario)
-        written += write_tables(results, texts, suffix)
+        written += write_tables(results, texts, suffix, known_words(study, scenario))
         if has_the_papers_world(own):
             more = write_paper_form(study, results, own_limits, out / f"paper{suffix}")
             drawn, written = drawn + more[0], written + more[1]
@@ -100,15 +101,21 @@ def _figures(
     return drawn
 
 
-def write_tables(results: tables.Results, folder: Path, suffix: str) -> list[Path]:
-    """All of `tables.TABLES` that one scenario has: Markdown, some also LaTeX."""
+def known_words(study: Study, scenario: str) -> str:
+    """What nodes knew, and what surprised them, as one line of Markdown."""
+    played = next(each for each, *_ in study.plan.points() if each.name == scenario)
+    return in_markdown(" ".join(knowledge(played)))
+
+
+def write_tables(results: tables.Results, folder: Path, suffix: str, known: str) -> list[Path]:
+    """All of `tables.TABLES` that one scenario has, `known` below: Markdown, some also LaTeX."""
     written = []
     for name in tables.TABLES:
         found = tables.tables_of(results, name)
         if not found:
             continue
         told = verdict_text(results.verdict) if name == "verdict" and results.verdict else ""
-        text = told or tables.together(found)
+        text = f"{told or tables.together(found)}\n\n{known}"
         written.append(write_text(folder / f"{name}{suffix}.md", text))
         if name in tables.IN_LATEX:
             written.append(write_text(folder / f"{name}{suffix}.tex", found[0].latex(name)))
