@@ -4,6 +4,11 @@ Of each SN that it uses, an EN estimates the backlog from the latest that it kno
 result, which says how long the task has waited, or a notice that the SN was full. Work is done
 since then; what the EN has sent itself comes on top, each task when it arrives, plus the rivals'
 traffic, estimated as a fraction of its own.
+
+An EN measures how far its estimates can be trusted: where its own local tasks end earlier or later
+than the demands that it sees say, it doubts all its estimates in proportion (R35). Capacity has a
+price by the load that the EN measures, up to somewhat above the planned one: an EN with more than
+that has more than its share, which others do not use (R36).
 """
 
 from typing import Any, NamedTuple
@@ -11,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import EXPIRED, NO_NODE, REFUSED, Site
+from cosmo.node import DONE, EXPIRED, NO_NODE, REFUSED, Site
 from cosmo.policy.draws import no_draws
 from cosmo.policy.rules.multi_node_formulas import (
     chance,
@@ -19,6 +24,7 @@ from cosmo.policy.rules.multi_node_formulas import (
     later,
     read_number,
     smoothed,
+    squash,
     still_full,
 )
 from cosmo.policy.rules.multi_node_parameters import Parameters
@@ -29,7 +35,15 @@ from cosmo.policy.rules.site import Known, draw_of, known_of, reject, upload_ms
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ENTRIES = 32  # own tasks that are remembered for each SN, the latest of them
+ENTRIES = 32  # own tasks that are remembered for each SN, and for the EN, the latest of them
+ERROR_WEIGHT = 1.0 / 12.0  # of the latest local task in the error of estimates
+EXACT = 1e-3  # relative errors below are those of rounding, not of demands
+# By how much the error of local estimates widens the doubt about local finishes and about SNs.
+LOCAL_DOUBT, REMOTE_DOUBT = 2.0, 0.3
+LEAST_ERROR_MS = 0.1
+PLANNED_MARGIN = (
+    1.4  # times the planned load; beyond, an EN takes its load for greater than others'
+)
 
 
 class State(NamedTuple):
@@ -43,6 +57,7 @@ class State(NamedTuple):
     subset: NDArray[np.bool_]  # [EN, k] the SNs that an EN uses
     rivals: Floats  # [EN, k] other ENs that use the SN
     capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
+    planned: Floats  # [EN] share of the capacity that planned arrivals ask for
     in_service_ms: Floats  # [SN]
     draws: Floats  # [world, EN, task, k]
     load: Floats  # [world, EN] share of the capacity that arrivals ask for
@@ -55,6 +70,12 @@ class State(NamedTuple):
     flow_at: Floats
     late_results: Floats  # results that were late of late
     late_results_at: Floats
+    local_task: Ints  # [world, EN, entry] of own local tasks, in a ring
+    local_finish: Floats  # … when each should be done, by the cycles that the EN sees
+    local_service: Floats  # … and how long it should take
+    next_local: Ints  # [world, EN]
+    local_error: Floats  # [world, EN] ms that local finishes were off, smoothed
+    local_mean: Floats  # [world, EN] ms that they should have taken, smoothed
     next_entry: Ints  # place of the next own task in a ring of them
     task: Ints  # [world, EN, k, entry]
     arrival: Floats
@@ -99,8 +120,25 @@ def take_status(seen: Any, state: Any, row: Any, column: Any) -> None:
     state.full_at[world, en, column] = source if full else -np.inf
 
 
+def hear_local(fact: Any, state: Any) -> None:
+    """A local task has ended: how far was its estimate off?"""
+    world, en = fact.world, fact.en
+    if fact.fate != DONE:
+        return
+    for place in range(ENTRIES):
+        if state.local_task[world, en, place] == fact.task:
+            off = abs(fact.time_ms - state.local_finish[world, en, place])
+            service = state.local_service[world, en, place]
+            state.local_task[world, en, place] = -1
+            state.local_error[world, en] += ERROR_WEIGHT * (off - state.local_error[world, en])
+            state.local_mean[world, en] += ERROR_WEIGHT * (service - state.local_mean[world, en])
+            return
+
+
 def hear(fact: Any, state: Any) -> None:
     """A result or a refusal of an own task."""
+    if fact.action == 0:
+        hear_local(fact, state)
     if fact.action < 1 or fact.action > state.source.shape[2]:
         return
     world, en, column = fact.world, fact.en, fact.action - 1
@@ -158,6 +196,22 @@ def send(seen: Any, state: Any, row: Any, column: Any, arrival: Any, gain: Any) 
     state.next_entry[world, en, column] += 1
 
 
+def run_locally(state: Any, task: Any, served: Any) -> None:
+    """A task runs at the EN and should be done then."""
+    world, en = task.world, task.en
+    place = state.next_local[world, en] % ENTRIES
+    state.local_task[world, en, place] = task.task
+    state.local_finish[world, en, place] = task.time_ms + served
+    state.local_service[world, en, place] = served
+    state.next_local[world, en] += 1
+
+
+def relative_error(state: Any, world: Any, en: Any) -> Any:
+    """How far local estimates are off, as a share of them: 0 where demands are known exactly."""
+    mean, error = state.local_mean[world, en], state.local_error[world, en]
+    return error / mean if error > EXACT * mean else 0.0
+
+
 def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: Any) -> Any:
     """The chance that a task is in time at an SN, and its delay from now on."""
     p, known, task = state.p, state.known, seen.dispatch[row]
@@ -172,7 +226,9 @@ def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: An
     late_results = faded(state.late_results[world, en, column], late_age, p.late_memory_ms)
     slack = (task.generated_ms + task.deadline_ms - now) - delay
     age = now - state.source[world, en, column]
-    return chance(slack, age, gain, full, late_results, p), delay
+    service = task.cycles / known.sn_speed[sn]
+    unsure = REMOTE_DOUBT * relative_error(state, world, en) * (wait + service)
+    return chance(slack, age, gain, full, late_results, unsure, p), delay
 
 
 def load_beyond(state: Any, task: Any) -> Any:
@@ -183,6 +239,7 @@ def load_beyond(state: Any, task: Any) -> Any:
     load = smoothed(state.load[world, en], share, gap, p.load_window_ms)
     state.load[world, en] = load
     state.load_at[world, en] = task.generated_ms
+    load = min(load, PLANNED_MARGIN * state.planned[en])
     return max(load - p.price_load, 0.0) * task.cycles / state.mean_cycles
 
 
@@ -212,13 +269,20 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
     slack = task.generated_ms + task.deadline_ms - now
     local = task.local_room and served <= slack
     local_worth = 1.0 - p.local_price * beyond
+    error = relative_error(state, world, en)
+    if error > 0.0:
+        in_time = squash((slack - served) / (LOCAL_DOUBT * error * served + LEAST_ERROR_MS))
+        local_worth = local_worth - (1.0 + p.failure_cost) * (1.0 - in_time)
     local_score = local_worth + p.local_preference - p.delay_cost * served / state.longest_ms
     if best >= 0 and (not local or most > local_score):
         if best_worth > 0.0:
             send(seen, state, row, best, best_arrival, best_gain)
             return best + 1
         return reject(seen)
-    return 0 if local and local_worth > 0.0 else reject(seen)
+    if local and local_worth > 0.0:
+        run_locally(state, task, served)
+        return 0
+    return reject(seen)
 
 
 def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
@@ -235,6 +299,7 @@ def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
         subset=profile.uses,
         rivals=profile.rivals,
         capacity=profile.capacity,
+        planned=site.tasks.rate / 1000.0 * site.tasks.mean_cycles / profile.capacity,
         in_service_ms=profile.in_service_ms,
         draws=no_draws(site, cells[2]),
         load=np.zeros(nodes),
@@ -247,6 +312,12 @@ def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
         flow_at=np.zeros(cells),
         late_results=np.zeros(cells),
         late_results_at=np.zeros(cells),
+        local_task=np.full((*nodes, ENTRIES), -1, np.int64),
+        local_finish=np.zeros((*nodes, ENTRIES)),
+        local_service=np.zeros((*nodes, ENTRIES)),
+        next_local=np.zeros(nodes, np.int64),
+        local_error=np.zeros(nodes),
+        local_mean=np.zeros(nodes),
         next_entry=np.zeros(cells, np.int64),
         task=np.full(entries, -1, np.int64),
         arrival=np.full(entries, -np.inf),

@@ -42,13 +42,20 @@ def smoothed(value: Any, more: Any, elapsed_ms: Any, span_ms: Any) -> Any:
     return (value * span_ms + more) / (span_ms + elapsed_ms)
 
 
-def chance(slack_ms: Any, age_ms: Any, gain: Any, full: Any, late_results: Any, p: Any) -> Any:
+def chance(
+    slack_ms: Any, age_ms: Any, gain: Any, full: Any, late_results: Any, unsure_ms: Any, p: Any
+) -> Any:
     """The probability that a task is in time at an SN: the expected slack against the error of the
-    estimate; less if the SN may be full or if results were late.
+    estimate, `unsure_ms` of it because demands are not known; less if the SN may be full or if
+    results were late.
     """
     old_ms = settled(age_ms, p.saturation_ms)
     error_ms = p.wait_error_ms + (p.wait_error_growth + p.wait_error_rivals * gain) * old_ms
-    return squash(slack_ms / error_ms) * (1.0 - full) / (1.0 + p.late_penalty * late_results)
+    return (
+        squash(slack_ms / (error_ms + unsure_ms))
+        * (1.0 - full)
+        / (1.0 + p.late_penalty * late_results)
+    )
 
 
 def usefulness(work_ms: Any, full: Any, p: Any) -> Any:
