@@ -13,13 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
-from cosmo.live.clock import DELIVERY, Clock, Worker
+from cosmo.live.clock import DEADLINE, DELIVERY, Clock, Worker
 from cosmo.live.core import Core
 from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.link import Link
 from cosmo.live.smoothed import Throughput
 from cosmo.live.tasks import Fate, Item
-from cosmo.node import DONE, GIVEN_UP, REFUSED, DispatchObservation, Site
+from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED, DispatchObservation, Site
 
 # What is shown of a link that is not there: its rates, when its status was made, its backlog.
 _NO_LINK = np.array([1.0, 0.0, 0.0, math.nan, math.inf])
@@ -57,6 +57,7 @@ class EnRules:
     nominal_mbps: float = 128.6  # of an upload that took no time
     answer_late: bool = False  # tell the UE when the budget is gone, not when the result comes
     drop_late: bool = False  # and stop working on it, which R11 does not
+    expires: bool = False  # at its deadline the method is told that an SN has not answered (R38)
     fresh_ms: float = math.inf  # after so long without a task the method starts anew
 
 
@@ -198,6 +199,7 @@ class EnCore(Core):
             status_ms=links[:, :, 3],
             up_link_mbps=links[:, :, :3],
             up_backlog_ms=links[:, :, 4],
+            en_speed=np.array([station.speed]),
         )
 
     def _backlog_ms(self, sn: int, now: float) -> float:
@@ -214,8 +216,8 @@ class EnCore(Core):
             self._tell(item, REFUSED, False, now)
             self._end(item, Fate.REFUSED, b"")
 
-    def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
-        self._done(item, output, self._complete(slot, finish_ms), 0)
+    def _finish(self, slot: int, item: Item, output: bytes) -> None:
+        self._done(item, output, self._complete(slot), 0)
 
     def _fail(self, slot: int, item: Item, reason: str) -> None:
         now = self._clock.now()
@@ -238,6 +240,17 @@ class EnCore(Core):
         self._away[item.number] = item
         arrival = self.links[sn].send(item.input_bytes, now)
         self._transport.offload(sn, item, arrival)
+        if self.rules.expires:
+            self._clock.at(max(item.expires_ms, now), DEADLINE, partial(self._stop_waiting, item))
+
+    def _stop_waiting(self, item: Item) -> None:
+        """The deadline of an offloaded task passes (R38): its method hears so, and nothing later.
+
+        The SN may still be at work on it, and an answer is taken if it comes.
+        """
+        if item.number in self._away and not item.expired:
+            self._tell(item, EXPIRED, False, self._clock.now())
+            item.expired = True
 
     def result(self, item: Item, output: bytes) -> None:
         """An SN has sent the result of a task."""
@@ -329,13 +342,15 @@ class EnCore(Core):
     def _give_up(self, item: Item) -> None:
         if item.ended:
             return
-        now = self._clock.now()
+        now, fate = self._clock.now(), GIVEN_UP
         if self._away.pop(item.number, None) is not None:
             self._transport.recall(item.action - 1, item)
+            if self.rules.expires and item.expires_ms <= now:
+                fate = EXPIRED
         else:
             self._take_out(item, now)
         if item.action >= 0:
-            self._tell(item, GIVEN_UP, False, now)
+            self._tell(item, fate, False, now)
         self._end(item, Fate.EXPIRED, b"")
 
     def _end(self, item: Item, fate: Fate, output: bytes) -> None:
@@ -356,5 +371,7 @@ class EnCore(Core):
     def _tell(
         self, item: Item, fate: int, in_time: bool, now: float, action: int | None = None
     ) -> None:
+        if item.expired:
+            return
         chosen = item.action if action is None else action
         self.runner.note_fate(item.number, chosen, fate, in_time, now - self._origin_ms)
