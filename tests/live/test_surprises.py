@@ -121,6 +121,31 @@ def test_an_en_that_drops_late_tasks_says_so_in_the_same_way():
     assert wires.recalled == [(0, 0)]
 
 
+def test_what_vanishes_with_an_sn_is_missed_at_its_deadline_and_nothing_else_is_noticed():
+    """A connection that breaks tells a real EN more than R38 allows; a test bed keeps to R38."""
+    core, clock, wires = en_node("all-offload", expires=True, answer_late=True)
+    heard = _told(core)
+    core.status(0, 7, 0.0, [])
+    before, after = (task(number, deadline_ms=50.0) for number in range(2))
+    core.arrive(before)
+    core.arrive(after)
+    core.silence(0, True)
+    assert not core.caches[0].silent
+    core.restarted(0, 1e9)
+    assert core.caches[0].source_ms == 0.0
+    core.status(0, 0, 5.0, [])  # a new process counts from 0
+    assert core.caches[0].source_ms == 5.0
+    clock.at(20.0, CHANGE, lambda: core.lost(before))
+    clock.at(60.0, CHANGE, lambda: core.lost(after))
+    clock.run()
+    assert [(number, fate, now) for number, _, fate, _, now in heard] == [
+        (0, EXPIRED, 50.0),
+        (1, EXPIRED, 50.0),
+    ]
+    assert wires.answers == {0: Fate.EXPIRED, 1: Fate.EXPIRED}
+    assert core.in_flight == 0
+
+
 def test_without_outages_a_method_hears_of_a_late_result_when_it_comes():
     core, clock, _ = en_node("all-offload")
     heard = _told(core)

@@ -251,6 +251,8 @@ class EnCore(Core):
         if item.number in self._away and not item.expired:
             self._tell(item, EXPIRED, False, self._clock.now())
             item.expired = True
+            if item.lost:
+                self.lost(item)
 
     def result(self, item: Item, output: bytes) -> None:
         """An SN has sent the result of a task."""
@@ -270,14 +272,22 @@ class EnCore(Core):
             self._end(item, fate, reason.encode())
 
     def lost(self, item: Item) -> None:
-        """The SN has vanished with a task: once more, here, if there is time and room for it."""
-        if self._away.pop(item.number, None) is not None:
+        """The SN has vanished with a task: once more, here, if there is time and room for it.
+
+        By R38's rules nobody notices; the EN waits for the deadline.
+        """
+        if self.rules.expires and not item.expired:
+            item.lost = True
+        elif self._away.pop(item.number, None) is not None:
             now = self._clock.now()
             self._tell(item, REFUSED, False, now)
             self._rerun(item, now)
 
     def _rerun(self, item: Item, now: float) -> None:
         in_time = self.station.delay_ms(item, now) <= item.deadline_ms
+        if item.expired:
+            self._end(item, Fate.EXPIRED, b"")
+            return
         if item.answered or not in_time or not self.station.has_room(item):
             self._end(item, Fate.FAILED, b"the SN has vanished")
             return
@@ -297,8 +307,8 @@ class EnCore(Core):
         self._transport.acknowledge(sn, sequence, arrival)
 
     def silence(self, sn: int, silent: bool) -> None:
-        """Nothing is heard of an SN any more, or something is again."""
-        self.caches[sn].silent = silent
+        """Nothing is heard of an SN any more, or something is again; by R38 nobody notices."""
+        self.caches[sn].silent = silent and not self.rules.expires
 
     def restarted(self, sn: int, work_cycles: float) -> None:
         """An SN, or the EN itself, is new: earlier estimates of the backlog mean nothing.
@@ -308,7 +318,10 @@ class EnCore(Core):
         """
         now = self._clock.now()
         cache = self.caches[sn]
-        cache.sequence, cache.source_ms = -1, math.nan
+        cache.sequence = -1
+        if self.rules.expires:  # by R38 an EN hears of it from the next status alone
+            return
+        cache.source_ms = math.nan
         cache.numbers = np.zeros_like(cache.numbers)
         self.links[sn].forget()
         self.start_over()

@@ -42,13 +42,13 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
         asyncio.Event(),
         Log(config.name, config.log.level),
     )
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGINT, stop.set)
+    if config.standby and not await _called(loop, stop, log):
+        return
     serving = Serving(config, log)
-    for number, call in (
-        (signal.SIGTERM, stop.set),
-        (signal.SIGINT, stop.set),
-        (signal.SIGHUP, lambda: reload(serving, read_again)),
-    ):
-        loop.add_signal_handler(number, call)
+    loop.add_signal_handler(signal.SIGHUP, lambda: reload(serving, read_again))
+    loop.add_signal_handler(signal.SIGUSR1, lambda: log.info("facts", **serving.facts()))
     await serving.start()
     sys.setswitchinterval(_SWITCH_S)
     gc.collect()
@@ -73,6 +73,18 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
         facts = serving.facts()
         await serving.stop()
         log.info("stopped", **facts)
+
+
+async def _called(loop: asyncio.AbstractEventLoop, stop: asyncio.Event, log: Log) -> bool:
+    """Wait for SIGUSR1, with everything imported; False if the daemon is to stop instead."""
+    go = asyncio.Event()
+    loop.add_signal_handler(signal.SIGUSR1, go.set)
+    log.info("standing by")
+    waiting = [loop.create_task(each.wait()) for each in (go, stop)]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for each in waiting:
+        each.cancel()
+    return not stop.is_set()
 
 
 def reload(serving: Serving, read_again: Callable[[], NodeConfig]) -> None:

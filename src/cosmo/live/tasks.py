@@ -40,6 +40,7 @@ class Item:
     rerun: bool = False  # its SN vanished, and the EN took it up itself
     answered: bool = False  # the UE has heard
     expired: bool = False  # the EN has stopped waiting for its SN, and hears no more of it (R38)
+    lost: bool = False  # with its SN, which by R38 nobody notices before the deadline
     ended: bool = False  # the node has nothing more to do with it
     known: Any = field(default=None, repr=False)  # what was known at the decision, for the log
     expiry: Timer | None = None
