@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cosmo.errors import InputError
+from cosmo.errors import EngineError, InputError
 from cosmo.live.config import changed_config
 from cosmo.live.processes import Running
 from cosmo.live.testbed.networks import Network
@@ -42,7 +42,7 @@ class Outages:
         self._sns = [each for each in sns if each.down_ms]
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
-        self.late_s: list[float] = []  # by which SNs were killed, or listened again, in real time
+        self._error: EngineError | None = None
 
     @property
     def starts(self) -> list[Running]:
@@ -57,10 +57,12 @@ class Outages:
             thread.start()
 
     def end(self) -> None:
-        """The load is over: no more of them."""
+        """The load is over: no more of them. EngineError if an SN did not come back."""
         self._over.set()
         for thread in self._threads:
             thread.join(_PATIENCE_S)
+        if self._error is not None:
+            raise self._error
 
     def _play(self, sn: _Sn, start_s: float, scale: float) -> None:
         for number, (down_ms, up_ms) in enumerate(zip(sn.down_ms, sn.up_ms, strict=True)):
@@ -72,18 +74,21 @@ class Outages:
             if not self._wait_until(down_s):
                 return
             old.process.kill()
-            self.late_s.append(time.monotonic() - down_s)
-            old.process.wait()
+            old.process.wait()  # its port is free then
             up_s = start_s + up_ms * scale / 1000.0
             if not self._wait_until(up_s):
                 return
             new.process.send_signal(signal.SIGUSR1)
-            new.wait_for("serving")
-            self.late_s.append(time.monotonic() - up_s)
+            try:
+                new.wait_for("serving")
+            except EngineError as error:
+                self._error = error
+                return
 
     def _wait_until(self, moment_s: float) -> bool:
         """False if the load is over before that."""
-        return not self._over.wait(max(moment_s - time.monotonic(), 0.0))
+        left_s = min(max(moment_s - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
+        return not self._over.wait(left_s)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ they stand in, which is slow by itself. The tasks, those of tenants and changes 
 process of their own, as light as a node; SNs that fail are killed.
 """
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,12 @@ def played(
                 nodes(ens, sns, network) as (here, there),
                 prepared(scenario, episode, there, network) as outages,
             ):
+                for each in (
+                    *here,
+                    *there,
+                ):  # how late timers were while others started is no matter
+                    each.process.send_signal(signal.SIGUSR1)
+                    each.wait_for("facts")
                 told = _replayed(scenario, episode, reached, network, here, there, outages)
                 all_starts = [*here, *there, *outages.starts]
                 for each in all_starts:  # together: each may wait for work that nobody waits for
@@ -234,8 +241,8 @@ def _replayed(
             except subprocess.TimeoutExpired:
                 raise EngineError("the load generator has not come to an end") from None
             finally:
-                outages.end()
                 process.kill()
+                outages.end()
         if process.returncode != 0:
             why = (said.strip().splitlines() or ["no reason given"])[-1]
             raise EngineError(f"the load generator has failed ({why})")
