@@ -102,7 +102,7 @@ def measure(minutes: float, method: str = "priced-books") -> None:
     with nodes([en], [sn], network) as ([here], _), tempfile.TemporaryDirectory() as name:
         both_s = time.monotonic() - began
         job, out = Path(name) / "job.npz", Path(name) / "out.npz"
-        write_job(load_of(minutes), 1.0, job)
+        write_job(load_of(minutes), 1.0, job, 1)
         port = int(here.said("serving")[0]["admin"])
         command = [sys.executable, "-m", "cosmo.live.testbed.generator", str(job), str(out)]
         looks, taken_s = [looked(here, port)], stolen_s()
@@ -112,7 +112,9 @@ def measure(minutes: float, method: str = "priced-books") -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        with subprocess.Popen([*network.command("ues"), *command, here.address]) as generator:
+        with subprocess.Popen(
+            [*network.command("ues"), *command, here.address], stdout=subprocess.DEVNULL
+        ) as generator:
             while generator.poll() is None:
                 time.sleep(min(5.0, minutes * 6.0))
                 looks.append(looked(here, port))

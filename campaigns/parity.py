@@ -2,10 +2,12 @@
 
     python campaigns/parity.py
     python campaigns/parity.py --episodes 2 --method cosmo:checkpoint=trained --method prequal
+    python campaigns/parity.py --episodes 1 --scenario wild --rates 10 --set episode.window_ms=3000
 
-Whole episodes of `paper`; actions, fates and updates are compared, and times bit by bit. Methods
-that learn are trained for a moment first, unless they are named with a folder of theirs. Tests do
-the same with shorter episodes and more scenarios.
+Whole episodes; actions, fates, what ENs hear and updates are compared, and times bit by bit.
+With `paper` (the default), methods that learn are trained for a moment first, unless they are named
+with a folder of theirs; with other scenarios only the controller of the package is played. Tests do
+the same with shorter episodes.
 """
 
 import argparse
@@ -48,20 +50,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The simulator's decisions on live nodes.")
     parser.add_argument("--episodes", type=int, default=10)
     parser.add_argument("--seed", type=int, default=100)
+    parser.add_argument("--scenario", default="paper")
     parser.add_argument("--rates", default="220,320")
-    parser.add_argument("--arrivals", default="poisson")
+    parser.add_argument("--set", action="append", dest="settings", default=[])
     parser.add_argument("--method", action="append", dest="methods")
     chosen = parser.parse_args()
     start, tasks, wrong = time.monotonic(), 0, 0
     with tempfile.TemporaryDirectory(prefix="cosmo-parity-") as name:
-        learned = [] if chosen.methods else [trained(each, Path(name)) for each in TRAINED]
+        train = chosen.scenario == "paper" and not chosen.methods
+        learned = [trained(each, Path(name)) for each in TRAINED] if train else []
         plain = [each for each in METHODS if each not in TRAINED or LEARNED[each].shipped]
         for spec in chosen.methods or [*plain, *learned]:
             own, differ, updates, unlike = 0, 0, 0, 0
             for rate in chosen.rates.split(","):
-                world = load(
-                    "paper", [f"workload.rate={rate}", f"workload.arrivals={chosen.arrivals}"]
-                )
+                world = load(chosen.scenario, [f"workload.rate={rate}", *chosen.settings])
                 for number in range(chosen.episodes):
                     played = episode(world, chosen.seed, number)
                     make = partial(method, spec)

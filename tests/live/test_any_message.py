@@ -32,7 +32,7 @@ class Clock(VirtualClock):
         return super().at(max(time_ms, self._now), kind, call)
 
     def timers(self):
-        return sum(event.call is not None for _, _, event in self._events)
+        return sum(event.call is not None for *_, event in self._events)
 
 
 def _often(plausible, anything):

@@ -7,7 +7,7 @@ import pytest
 
 from cosmo import load, method
 from cosmo.errors import InputError
-from cosmo.live.clock import Emulated
+from cosmo.live.clock import GENERATION, Emulated
 from cosmo.live.core_en import FAR_MS, EnCore
 from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
@@ -221,7 +221,7 @@ def test_an_en_without_tasks_is_told_next_to_nothing():
     clock.at(2000.5, 1, lambda: core.arrive(task(0, 2000.0), 0))
     sent = []
     for now in (2000.0, 2010.0, 4000.5):
-        clock.at(now, 4, lambda: sent.append(core.updates))
+        clock.at(now, GENERATION, lambda: sent.append(core.updates))
     clock.run()
     # Five to begin with and one a second; two more for a task.
     assert sent == [7, 9, 11]

@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 
 from cosmo import load, method
-from cosmo.live.clock import DELIVERY, EN_DECISION, FINISH, GENERATION, SN_DECISION, Emulated
+from cosmo.live.clock import (
+    CHANGE,
+    DEADLINE,
+    DELIVERY,
+    EN_DECISION,
+    FINISH,
+    GENERATION,
+    SN_DECISION,
+    TENANT,
+    Emulated,
+)
 from cosmo.live.core_en import Cache, EnCore, EnRules
 from cosmo.live.core_sn import Peer, SnRules
 from cosmo.live.dispatcher_runner import DispatcherRunner
@@ -44,7 +54,8 @@ def test_an_en_s_defaults_are_the_simulator_s():
     assert sn.history_ms == seen.history_ms
     assert (sn.least_gap_ms, sn.refresh_ms, sn.per_task) == (0.0, 0.0, 0.0)
     assert (peer.sequence, peer.allowed_ms, peer.sent_ms) == (-1, 0.0, -math.inf)
-    assert (FINISH, DELIVERY, EN_DECISION, SN_DECISION, GENERATION) == (0, 1, 2, 3, 4)  # R5
+    r5 = FINISH, CHANGE, DELIVERY, DEADLINE, EN_DECISION, SN_DECISION, GENERATION, TENANT
+    assert r5 == tuple(range(8))
 
 
 def test_what_an_en_sees_of_a_task_and_of_its_links():

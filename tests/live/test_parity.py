@@ -1,5 +1,6 @@
 """Under the virtual clock, live nodes take the simulator's decisions on every task."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,8 @@ from cosmo.live import parity
 from cosmo.live.tasks import Fate
 from cosmo.policy.registry import METHODS
 from cosmo.policy.trained import TRAINED
-from cosmo.workload import episode
+from cosmo.workload import NodeEvents, episode
+from cosmo.workload.table import FAILS, RETURNS, SPEED
 from cosmo.world.records import FN, FP, TN, TP
 from live.parity import untrained
 
@@ -97,6 +99,50 @@ def test_demands_that_nodes_do_not_know_and_tenants_change_nothing(name, declare
     _check(load("campus", [*SHORT, *unknown, *tenants]), name)
 
 
+# Everything of R35 to R39 at once: demands, speeds, outages, tenants, on unequal ENs.
+SURPRISES = [
+    *("workload.rate=150", "workload.demand.spread=0.8", "workload.weights=[2, 1, 0.5]"),
+    *("background.rates=[[0, 200], [50, 90]]", "background.cycles=[2e5, 4e5]"),
+    *("background.together=1.0", "background.dwell_ms=[200, 200]"),
+    "en.speed={factors=[1.0, 0.5], dwell_ms=[60, 40]}",
+    "sn.speed={factors=[1.0, 0.4], dwell_ms=[80, 40]}",
+    "sn.outage={up_ms=100, down_ms=20}",
+]
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "cosmo", "cosmo-next"])
+def test_every_method_decides_as_in_the_simulator_where_everything_surprises(name):
+    """Actions, ends and what ENs hear, all at the same times (R35, R37 to R39, R41 e)."""
+    short = ["episode.window_ms=250", "episode.warmup_ms=0"]
+    found, _ = _check(load("campus", [*short, *SURPRISES]), name)
+    assert len(found.tasks) > 50
+    assert set(found.events.what.tolist()) == {SPEED, FAILS, RETURNS}
+
+
+@pytest.mark.parametrize("name", ["self-tracking", "aov-gap"])
+def test_outages_of_equal_length_that_meet_other_events_change_nothing(name):
+    """Round times: changes fall on finishes, deliveries, deadlines and decisions (R5)."""
+    scenario = load(
+        "paper",
+        [
+            *(*SHORT, "workload.arrivals=deterministic", "workload.rate=250", "sn.slots=2"),
+            *("workload.cycles=[180000,180000]", "workload.input_bytes=[24000,24000]"),
+            *("access.rate_mbps=192", "access.overhead_ms=0", "access.contention_ms=0"),
+            *("en.cycles_per_ms=18000", "sn.cycles_per_ms=18000"),
+            *("workload.deadline.slack_ms=[20, 20]", "sn.outage={up_ms=1e6, down_ms=1.0}"),
+        ],
+    )
+    times = np.arange(20.0, 700.0, 10.0)
+    what = np.resize([SPEED, FAILS, RETURNS, SPEED, SPEED], len(times))
+    node = np.where(what == SPEED, np.resize([0, 1], len(times)), 1)
+    factor = np.where(what == SPEED, np.resize([0.5, 1.0, 2.0], len(times)), np.nan)
+    events = NodeEvents(times, node, what, factor)
+    found = replace(episode(scenario, 3, 0), events=events)
+    compared = differences(scenario, _maker(name), found, 3)
+    assert compared.tasks.tolist() == []
+    assert compared.live == compared.simulated
+
+
 @pytest.mark.parametrize("name", ["cosmo", "priced-books"])
 def test_links_that_fade_and_ues_that_leave_change_nothing(name):
     away = ["mobility.distances_m=[7.9, 9.0, 2.0, 8.4]", "mobility.headings_deg=[180, 0, 0, 90]"]
@@ -178,7 +224,7 @@ def test_what_counts_as_a_difference(ours, theirs, same, monkeypatch):
     columns = {"action": 0, "decided_ms": 1, "finished_ms": 2, "outcome": 3, "refused": 4}
     live, simulated = (
         SimpleNamespace(
-            episode=None, updates=number, update_decisions=number + 1,
+            episode=None, heard=None, heard_ms=None, updates=number, update_decisions=number + 1,
             **{name: np.array([values[place]]) for name, place in named.items()},
         )
         for number, values, named in ((3, ours, live_columns), (5, theirs, columns))

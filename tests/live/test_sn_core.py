@@ -44,7 +44,7 @@ def test_results_notices_and_statuses_are_as_long_as_they_are():
     assert core.recent.numbers(8.0) == (pytest.approx(8.0 + way(1000.0)), 1.0, 0.0)
     item = task(1, 8.0, cycles=SN)
     core.arrive(item, 0)
-    core._finish(0, item, 9.0, bytes(4000))
+    core._finish(0, item, bytes(4000))
     assert wires.times[2] == pytest.approx(8.0 + 1000.0 / down + way(4000.0))  # behind the other
 
 

@@ -47,7 +47,6 @@ def test_plans_of_the_package_play_episodes_that_nothing_was_put_right_on():
         (["--set", "live.transport=air"], "live.transport = 'air': must be 'loopback' or 'netns'"),
         (["--set", "live.slow=2"], "live.slow: unknown field, did you mean slower?"),
         (["--set", "fading.factors=[0.9, 1.0]"], "fading.factors = [0.9, 1.0]: must be [1, 1] "),
-        (["--set", "background.rates=[0, 1]"], "background.rates = [0.0, 1.0]: must be [0, 0] "),
         (["--set", "status.jitter_ms=1"], "status.jitter_ms = 1.0: must be 0 with the engine live"),
         (["--set", "status.loss_probability=0.1"], "status.loss_probability = 0.1: must be 0 "),
         (["--set", "en.count=32"], "en.count + sn.count = 33: must be at most 32 with the engine"),

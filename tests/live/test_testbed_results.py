@@ -15,7 +15,8 @@ from cosmo.live.load import Load, Replayed, replayed
 from cosmo.live.tasks import Fate
 from cosmo.live.testbed import play as bed
 from cosmo.live.testbed.generator import read_replayed, write_replayed
-from cosmo.workload import Tasks
+from cosmo.workload import BackgroundTasks, NodeEvents, Tasks
+from cosmo.workload.table import FAILS, RETURNS, SPEED
 from cosmo.world.records import FP, TP, UNDECIDED, UNJUDGED
 
 # Outcomes.
@@ -80,8 +81,39 @@ def test_daemons_of_a_bed_keep_to_the_simulator_s_rules():
             assert (each.links.emulate, each.links.emulate_rate) == (True, not slow_links)
             rules = each.behaviour
             assert (rules.late, rules.refresh_ms, rules.most_updates_per_s) == ("finish", 0, 1000)
+            assert (rules.lost, each.handler.kind) == ("rerun", "testbed")
             assert rules.updates_per_task == rules.update_burst == 1e6
             assert each.limits.calls == 4096
+
+
+def test_where_sns_fail_ens_wait_for_deadlines():
+    scenario = load("campus", ["engine=live", "sn.outage={up_ms=50, down_ms=50}"])
+    ens, _ = bed.daemons_of(scenario, "periodic", 7, SimpleNamespace(slow_links=False), True)
+    assert {each.behaviour.lost for each in ens} == {"expire"}
+
+
+def test_updates_of_killed_sns_are_counted_by_ens():
+    assert bed._updates([{"statuses": 8.0}, {"statuses": 3.0}, {"updates": 7.0}, {}]) == 11.0
+    assert bed._updates([{"statuses": 2.0}, {"updates": 3.0}]) == 3.0
+
+
+def test_speeds_and_tenants_of_an_episode_are_played_in_order_of_time():
+    hidden = ["workload.demand.declared=false", "workload.cycles=[2e5, 4e5]"]
+    scenario = load("campus", ["engine=live", *hidden])
+    events = NodeEvents(
+        np.array([0.0, 5.0, 9.0, 20.0]), np.array([0, 4, 3, 4]),
+        np.array([SPEED, FAILS, SPEED, RETURNS]), np.array([0.5, np.nan, 2.0, np.nan]),
+    )  # fmt: skip
+    tenants = BackgroundTasks(
+        np.array([3.0, 12.0]), np.array([1, 0]), np.array([70.0, 80.0]), np.array([1e5, 2e5])
+    )
+    found = bed.changes_of(scenario, SimpleNamespace(events=events, background=tenants))
+    assert found.time_ms.tolist() == [0.0, 3.0, 9.0, 12.0]
+    assert found.node.tolist() == [0, 4, 3, 3]  # three ENs, then SNs
+    assert found.factor.tolist() == [0.5, 0.0, 2.0, 0.0]
+    assert found.input_bytes.tolist() == [0.0, 70.0, 0.0, 80.0]
+    assert found.cycles.tolist() == [0.0, 3e5, 0.0, 3e5]  # what nodes see: the mean
+    assert found.true_cycles.tolist() == [0.0, 1e5, 0.0, 2e5]
 
 
 # The generator of tasks.

@@ -5,12 +5,13 @@ what happens at the time: a virtual clock keeps that order at equal instants, a 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from cosmo.live.tasks import Item
 
-FINISH, DELIVERY, EN_DECISION, SN_DECISION, GENERATION = range(5)  # R5
+# R5; a change is one of a node's speed, or that it fails or comes back.
+FINISH, CHANGE, DELIVERY, DEADLINE, EN_DECISION, SN_DECISION, GENERATION, TENANT = range(8)
 
 Call = Callable[[], None]
 Finished = Callable[[bytes], None]  # is handed the output
@@ -36,6 +37,10 @@ class Clock(Protocol):
         """Make a call at a time, or as soon as possible if that has passed."""
         ...
 
+    def move(self, timer: Any, time_ms: float) -> Timer:
+        """Make the call of one of its timers at another time; it keeps its place among equals."""
+        ...
+
 
 class Worker(Protocol):
     """Does the work of tasks, each in a slot of its own."""
@@ -46,13 +51,17 @@ class Worker(Protocol):
         """Begin with a task that should be done at `finish_ms`; cancelling it ends the work."""
         ...
 
+    def move(self, timer: Timer, finish_ms: float) -> Timer:
+        """The node's speed has changed (R37): work that has begun should be done then."""
+        ...
+
     def close(self) -> None:
         """End all work."""
         ...
 
 
 class Emulated:
-    """Holds the slot for as long as the declared cycles take, and returns nothing.
+    """Holds the slot for as long as the task's cycles take, and returns nothing.
 
     Late timers do not add up: what comes next in the slot begins when this should have been done.
     """
@@ -65,6 +74,10 @@ class Emulated:
     def run(self, item: "Item", finish_ms: float, finished: Finished, failed: Failed) -> Timer:
         """Be done at `finish_ms`."""
         return self._clock.at(finish_ms, FINISH, lambda: finished(b""))
+
+    def move(self, timer: Timer, finish_ms: float) -> Timer:
+        """Be done at `finish_ms` instead."""
+        return self._clock.move(timer, finish_ms)
 
     def close(self) -> None:
         """Nothing is at work."""

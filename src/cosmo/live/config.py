@@ -109,14 +109,18 @@ def _words(command: str) -> list[str]:
 
 
 class Handler(_Group):
-    """Who does the work: `emulate` holds a slot, `python` calls a function, `command` a program."""
+    """Who does the work: `emulate` holds a slot, `python` calls a function, `command` a program.
 
-    kind: Literal["emulate", "python", "command"]
+    `testbed` holds a slot for as long as the input says, and takes the node's speed and tasks of
+    tenants from whoever calls (`emulation`).
+    """
+
+    kind: Literal["emulate", "testbed", "python", "command"]
     target: str  # module:function, or the command line
 
     @model_validator(mode="after")
     def _complete(self) -> "Handler":
-        if (self.kind == "emulate") != (not self.target):
+        if (self.kind in ("emulate", "testbed")) != (not self.target):
             raise ValueError(f"target = {self.target!r}: must be given unless kind is emulate")
         if self.kind == "python" and len([part for part in self.target.split(":") if part]) != 2:
             raise ValueError(f"target = {self.target!r}: must look like module:function")
@@ -154,6 +158,8 @@ class Behaviour(_Group):
     """What a node does when others do not."""
 
     late: Literal["drop", "finish"]  # tasks whose budget is gone: stop, or go on as R11 says
+    # Tasks whose SN has vanished: the EN runs them, or waits for their deadline as R38 says.
+    lost: Literal["rerun", "expire"]
     guard: bool  # subtract the measured overhead of the path from budgets
     most_guard_ms: NotNegative
     silent_ms: Millis  # an SN that nothing is heard of for so long is not offloaded to
@@ -233,6 +239,7 @@ class NodeConfig(_Group):
     admin: Address | Literal[""]  # metrics and a page; empty: none
     admin_hosts: tuple[str, ...]  # names by which the admin port may be called, beside its own
     scale: Annotated[Positive, Field(ge=1e-3, le=1e6)]  # of time: 5 is five times slower
+    standby: bool  # do not listen before SIGUSR1: for a test bed
     reflection: bool
     orca: bool  # an SN tells its load to balancers that know nothing of this package
     neighbours: Index  # other ENs that share the SNs, as methods count them

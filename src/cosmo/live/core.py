@@ -34,7 +34,7 @@ class Core(ABC):
 
     def _begin(self, slot: int, item: Item, finish_ms: float) -> None:
         item.started_ms = self._clock.now()
-        finished = partial(self._finish, slot, item, finish_ms)
+        finished = partial(self._finish, slot, item)
         failed = partial(self._fail, slot, item)
         try:
             self._work[slot] = self._worker.run(item, finish_ms, finished, failed)
@@ -43,18 +43,23 @@ class Core(ABC):
             self._work[slot] = self._clock.at(item.started_ms, FINISH, partial(failed, why))
 
     @abstractmethod
-    def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
-        """The work on a task is done; it should have been at `finish_ms`."""
+    def _finish(self, slot: int, item: Item, output: bytes) -> None:
+        """The work on a task is done."""
 
     @abstractmethod
     def _fail(self, slot: int, item: Item, reason: str) -> None:
         """The work on a task has failed."""
 
-    def _complete(self, slot: int, finish_ms: float) -> float:
+    def _complete(self, slot: int) -> float:
         """Let the queue move on; the time."""
         now = self._clock.now()
-        self.station.complete(slot, finish_ms if self._worker.exact else now)
+        self.station.complete(slot, self.station.finish_ms(slot) if self._worker.exact else now)
         return now
+
+    def change_speed(self, factor: float) -> None:
+        """The node runs at another factor of its nominal speed from now on (R37)."""
+        for slot, finish_ms in self.station.change_speed(factor, self._clock.now()):
+            self._work[slot] = self._worker.move(self._work[slot], finish_ms)
 
     def _take_out(self, item: Item, now: float) -> None:
         """Have a task leave the station, and end the work on it if that had begun."""

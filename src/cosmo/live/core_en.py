@@ -13,13 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
-from cosmo.live.clock import DELIVERY, Clock, Worker
+from cosmo.live.clock import DEADLINE, DELIVERY, Clock, Worker
 from cosmo.live.core import Core
 from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.link import Link
 from cosmo.live.smoothed import Throughput
 from cosmo.live.tasks import Fate, Item
-from cosmo.node import DONE, GIVEN_UP, REFUSED, DispatchObservation, Site
+from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED, DispatchObservation, Site
 
 # What is shown of a link that is not there: its rates, when its status was made, its backlog.
 _NO_LINK = np.array([1.0, 0.0, 0.0, math.nan, math.inf])
@@ -57,6 +57,7 @@ class EnRules:
     nominal_mbps: float = 128.6  # of an upload that took no time
     answer_late: bool = False  # tell the UE when the budget is gone, not when the result comes
     drop_late: bool = False  # and stop working on it, which R11 does not
+    expires: bool = False  # at its deadline the method is told that an SN has not answered (R38)
     fresh_ms: float = math.inf  # after so long without a task the method starts anew
 
 
@@ -198,6 +199,7 @@ class EnCore(Core):
             status_ms=links[:, :, 3],
             up_link_mbps=links[:, :, :3],
             up_backlog_ms=links[:, :, 4],
+            en_speed=np.array([station.speed]),
         )
 
     def _backlog_ms(self, sn: int, now: float) -> float:
@@ -214,8 +216,8 @@ class EnCore(Core):
             self._tell(item, REFUSED, False, now)
             self._end(item, Fate.REFUSED, b"")
 
-    def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
-        self._done(item, output, self._complete(slot, finish_ms), 0)
+    def _finish(self, slot: int, item: Item, output: bytes) -> None:
+        self._done(item, output, self._complete(slot), 0)
 
     def _fail(self, slot: int, item: Item, reason: str) -> None:
         now = self._clock.now()
@@ -238,6 +240,19 @@ class EnCore(Core):
         self._away[item.number] = item
         arrival = self.links[sn].send(item.input_bytes, now)
         self._transport.offload(sn, item, arrival)
+        if self.rules.expires:
+            self._clock.at(max(item.expires_ms, now), DEADLINE, partial(self._stop_waiting, item))
+
+    def _stop_waiting(self, item: Item) -> None:
+        """The deadline of an offloaded task passes (R38): its method hears so, and nothing later.
+
+        The SN may still be at work on it, and an answer is taken if it comes.
+        """
+        if item.number in self._away and not item.expired:
+            self._tell(item, EXPIRED, False, self._clock.now())
+            item.expired = True
+            if item.lost:
+                self.lost(item)
 
     def result(self, item: Item, output: bytes) -> None:
         """An SN has sent the result of a task."""
@@ -257,14 +272,22 @@ class EnCore(Core):
             self._end(item, fate, reason.encode())
 
     def lost(self, item: Item) -> None:
-        """The SN has vanished with a task: once more, here, if there is time and room for it."""
-        if self._away.pop(item.number, None) is not None:
+        """The SN has vanished with a task: once more, here, if there is time and room for it.
+
+        By R38's rules nobody notices; the EN waits for the deadline.
+        """
+        if self.rules.expires and not item.expired:
+            item.lost = True
+        elif self._away.pop(item.number, None) is not None:
             now = self._clock.now()
             self._tell(item, REFUSED, False, now)
             self._rerun(item, now)
 
     def _rerun(self, item: Item, now: float) -> None:
         in_time = self.station.delay_ms(item, now) <= item.deadline_ms
+        if item.expired:
+            self._end(item, Fate.EXPIRED, b"")
+            return
         if item.answered or not in_time or not self.station.has_room(item):
             self._end(item, Fate.FAILED, b"the SN has vanished")
             return
@@ -284,8 +307,8 @@ class EnCore(Core):
         self._transport.acknowledge(sn, sequence, arrival)
 
     def silence(self, sn: int, silent: bool) -> None:
-        """Nothing is heard of an SN any more, or something is again."""
-        self.caches[sn].silent = silent
+        """Nothing is heard of an SN any more, or something is again; by R38 nobody notices."""
+        self.caches[sn].silent = silent and not self.rules.expires
 
     def restarted(self, sn: int, work_cycles: float) -> None:
         """An SN, or the EN itself, is new: earlier estimates of the backlog mean nothing.
@@ -295,7 +318,10 @@ class EnCore(Core):
         """
         now = self._clock.now()
         cache = self.caches[sn]
-        cache.sequence, cache.source_ms = -1, math.nan
+        cache.sequence = -1
+        if self.rules.expires:  # by R38 an EN hears of it from the next status alone
+            return
+        cache.source_ms = math.nan
         cache.numbers = np.zeros_like(cache.numbers)
         self.links[sn].forget()
         self.start_over()
@@ -329,13 +355,15 @@ class EnCore(Core):
     def _give_up(self, item: Item) -> None:
         if item.ended:
             return
-        now = self._clock.now()
+        now, fate = self._clock.now(), GIVEN_UP
         if self._away.pop(item.number, None) is not None:
             self._transport.recall(item.action - 1, item)
+            if self.rules.expires and item.expires_ms <= now:
+                fate = EXPIRED
         else:
             self._take_out(item, now)
         if item.action >= 0:
-            self._tell(item, GIVEN_UP, False, now)
+            self._tell(item, fate, False, now)
         self._end(item, Fate.EXPIRED, b"")
 
     def _end(self, item: Item, fate: Fate, output: bytes) -> None:
@@ -356,5 +384,7 @@ class EnCore(Core):
     def _tell(
         self, item: Item, fate: int, in_time: bool, now: float, action: int | None = None
     ) -> None:
+        if item.expired:
+            return
         chosen = item.action if action is None else action
         self.runner.note_fate(item.number, chosen, fate, in_time, now - self._origin_ms)

@@ -97,11 +97,12 @@ class SnCore(Core):
         self.recent = RecentOutcomes(self.rules.history_ms)
         self._sequence = -1
         self._sent: dict[int, tuple[float, Floats]] = {}  # by sequence: when made, what
+        self.up_since_ms = 0.0  # when it came back from its last outage (R38); 0: it never failed
         self.decisions = self.updates = self.suppressed = 0
 
     def begin(self) -> None:
         """Decide for the first time, at once (R21)."""
-        if self.runner is not None:
+        if self.runner is not None and self.links:
             self._next = self._clock.at(self._clock.now(), SN_DECISION, self._look)
 
     def take_over(self, runner: UpdaterRunner | None) -> None:
@@ -110,6 +111,29 @@ class SnCore(Core):
             self._next.cancel()
         self.runner = runner
         self.begin()
+
+    # Outages, where a process is not really killed: then its successor knows nothing anyway.
+
+    def fail(self) -> list[Item]:
+        """Lose all that the SN has and knows (R38); the tasks that are lost.
+
+        Links go on with what they were handed before. Nothing may be asked of it until it returns.
+        """
+        lost = self.station.clear()
+        for timer in (*self._work.values(), self._next):
+            if timer is not None:
+                timer.cancel()
+        self._work.clear()
+        self.recent = RecentOutcomes(self.rules.history_ms)
+        self._sent.clear()
+        self.peers = [Peer(np.zeros(self._carries), here=peer.here) for peer in self.peers]
+        return lost
+
+    def come_back(self) -> None:
+        """Be there again, with nothing; the updater is asked as at the start."""
+        self.up_since_ms = self._clock.now()
+        if self.up_since_ms <= self.rules.until_ms:
+            self.begin()
 
     # Tasks.
 
@@ -129,9 +153,9 @@ class SnCore(Core):
         elif self.rules.drop_late:
             item.expiry = self._clock.at(item.expires_ms, DELIVERY, partial(self._expire, item))
 
-    def _finish(self, slot: int, item: Item, finish_ms: float, output: bytes) -> None:
+    def _finish(self, slot: int, item: Item, output: bytes) -> None:
         """The result sets out; the SN judges whether it will have been in time (R29)."""
-        now = self._complete(slot, finish_ms)
+        now = self._complete(slot)
         en = item.context[0]
         if en is None:
             item.ended = True
@@ -158,6 +182,8 @@ class SnCore(Core):
                 sn_state=self.station.state(now)[None],
                 acknowledged=peer.numbers[None],
                 acknowledged_ms=np.array([peer.acknowledged_ms]),
+                sn_speed=np.array([self.station.speed]),
+                up_since_ms=np.array([self.up_since_ms]),
             )
         )
         if numbers is None or not self._wants(en, numbers, now):
@@ -238,6 +264,8 @@ class SnCore(Core):
             recent_success=np.array([success]),
             recent_failure=np.array([failure]),
             down_link_mbps=down_link,
+            sn_speed=np.array([self.station.speed]),
+            up_since_ms=np.array([self.up_since_ms]),
         )
 
     def _look(self) -> None:

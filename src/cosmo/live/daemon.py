@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from cosmo.errors import InputError
+from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig, load_config
 from cosmo.live.logs import Log
 from cosmo.live.realtime import new_loop
@@ -42,18 +43,20 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
         asyncio.Event(),
         Log(config.name, config.log.level),
     )
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGINT, stop.set)
+    if config.standby and not await _called(loop, stop, log):
+        return
     serving = Serving(config, log)
-    for number, call in (
-        (signal.SIGTERM, stop.set),
-        (signal.SIGINT, stop.set),
-        (signal.SIGHUP, lambda: reload(serving, read_again)),
-    ):
-        loop.add_signal_handler(number, call)
+    loop.add_signal_handler(signal.SIGHUP, lambda: reload(serving, read_again))
+    loop.add_signal_handler(signal.SIGUSR1, lambda: _say_facts(serving))
     await serving.start()
     sys.setswitchinterval(_SWITCH_S)
     gc.collect()
     gc.freeze()  # what is here stays: collections need not look at it again
-    loop.call_later(_SETTLED_S, serving.clock.forget_lateness)
+    # By the node's own clock, so that whatever was due before has been counted by then.
+    settled_ms = serving.clock.now() + 1000.0 * _SETTLED_S / config.scale
+    serving.clock.at(settled_ms, DELIVERY, serving.clock.forget_lateness)
     log.info(
         "serving",
         role=config.role,
@@ -73,6 +76,26 @@ async def _run(config: NodeConfig, read_again: Callable[[], NodeConfig]) -> None
         facts = serving.facts()
         await serving.stop()
         log.info("stopped", **facts)
+
+
+def _say_facts(serving: Serving) -> None:
+    """Log how it went so far; how late timers are is measured anew from now on."""
+    serving.log.info("facts", **serving.facts())
+    serving.clock.forget_lateness()
+
+
+async def _called(loop: asyncio.AbstractEventLoop, stop: asyncio.Event, log: Log) -> bool:
+    """Wait for SIGUSR1, with everything imported; False if the daemon is to stop instead."""
+    go = asyncio.Event()
+    gc.collect()
+    gc.freeze()  # so that the collection at the start has little to look at
+    loop.add_signal_handler(signal.SIGUSR1, go.set)
+    log.info("standing by")
+    waiting = [loop.create_task(each.wait()) for each in (go, stop)]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for each in waiting:
+        each.cancel()
+    return not stop.is_set()
 
 
 def reload(serving: Serving, read_again: Callable[[], NodeConfig]) -> None:

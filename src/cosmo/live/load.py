@@ -4,7 +4,7 @@ import asyncio
 import gc
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.live.client import AsyncClient
-from cosmo.live.clock import EN_DECISION
+from cosmo.live.clock import CHANGE, EN_DECISION
+from cosmo.live.emulation import Surroundings, marked_input
 from cosmo.live.realtime import RealClock
 
 _LEAD_MS = 50.0  # before the first task
@@ -34,10 +35,47 @@ class Load:
     input_bytes: Floats
     cycles: Floats
     deadline_ms: Floats
+    true_cycles: Floats | None = None  # where tasks take others than they declare (R35)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """All that are given by name."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: column for name, column in found.items() if column is not None}
+
+    def content(self, task: int, bytes_of: bytes) -> bytes:
+        """The input of a task, taken from `bytes_of`; says how long the work takes if need be."""
+        found = bytes_of[: int(self.input_bytes[task])]
+        if self.true_cycles is None:
+            return found
+        return marked_input(found, float(self.true_cycles[task]))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What else happens to nodes, ENs counted before SNs, in order of time: changes of speed
+    (R37, `factor`), and tasks of tenants at SNs (R39, factor 0).
+    """
+
+    time_ms: Floats
+    node: NDArray[np.int64]
+    factor: Floats
+    input_bytes: Floats
+    cycles: Floats
+    true_cycles: Floats
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """All of them by name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def play(self, row: int, nodes: Sequence["Surroundings | None"]) -> None:
+        """Have one of them happen."""
+        node = nodes[int(self.node[row])]
+        assert node is not None
+        if self.factor[row] > 0.0:
+            node.change_speed(float(self.factor[row]))
+        else:
+            size, cycles = float(self.input_bytes[row]), float(self.cycles[row])
+            node.arrive(size, cycles, float(self.true_cycles[row]))
 
 
 @dataclass
@@ -52,12 +90,24 @@ class Replayed:
     late_most_ms: float = 0.0
 
 
-async def replayed(load: Load, addresses: Sequence[str], scale: float) -> Replayed:
-    """Send every task when it reaches its EN (R6), with what has gone of its deadline by then."""
+async def replayed(
+    load: Load,
+    addresses: Sequence[str],
+    scale: float,
+    changes: Changes | None = None,
+    nodes: Sequence[str] = (),
+    started: Callable[[float], None] | None = None,
+) -> Replayed:
+    """Send every task when it reaches its EN (R6), with what has gone of its deadline by then.
+
+    `addresses` are those of the ENs, `nodes` those of all nodes that `changes` count. `started` is
+    told when the episode's time is 0, in seconds of the machine's monotonic clock.
+    """
     loop = asyncio.get_running_loop()
     count = len(load.time_ms)
     found = Replayed(np.zeros(count, np.int8), [""] * count, np.full(count, np.nan))
     clients = [AsyncClient(address, scale=scale) for address in addresses]
+    around = [] if changes is None else await _surroundings(changes, nodes)
     content = bytes(int(load.input_bytes.max(initial=1.0)) + 1)
     switch_s = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
@@ -71,7 +121,7 @@ async def replayed(load: Load, addresses: Sequence[str], scale: float) -> Replay
         elapsed_ms = now - _LEAD_MS - float(load.time_ms[task])
         try:
             answer = await clients[int(load.en[task])].submit(
-                content[: int(load.input_bytes[task])],
+                load.content(task, content),
                 deadline_ms=float(load.deadline_ms[task]),
                 cycles=float(load.cycles[task]),
                 elapsed_ms=elapsed_ms,
@@ -106,6 +156,10 @@ async def replayed(load: Load, addresses: Sequence[str], scale: float) -> Replay
         arm(place + 1)
 
     arm(0)
+    if changes is not None:
+        _arm_change(clock, changes, around, 0)
+    if started is not None:
+        started(time.monotonic() + (_LEAD_MS - clock.now()) * scale / 1000.0)
     last = float(np.nanmax(load.reached_ms)) if len(known) else 0.0
     until = time.monotonic() + (last + _LEAD_MS) * scale / 1000.0
     while time.monotonic() < until or running:
@@ -117,4 +171,30 @@ async def replayed(load: Load, addresses: Sequence[str], scale: float) -> Replay
     clock.close()
     for client in clients:
         await client.close()
+    for node in around:
+        if node is not None:
+            await node.close()
     return found
+
+
+async def _surroundings(changes: Changes, addresses: Sequence[str]) -> "list[Surroundings | None]":
+    """[node] streams to the nodes that something happens to; all are open."""
+    touched = set(changes.node.tolist())
+    found = [
+        Surroundings(address) if node in touched else None for node, address in enumerate(addresses)
+    ]
+    for each in found:
+        if each is not None:
+            await each.ready()
+    return found
+
+
+def _arm_change(
+    clock: RealClock, changes: Changes, around: "Sequence[Surroundings | None]", row: int
+) -> None:
+    def fire() -> None:
+        changes.play(row, around)
+        _arm_change(clock, changes, around, row + 1)
+
+    if row < len(changes.time_ms):
+        clock.at(float(changes.time_ms[row]) + _LEAD_MS, CHANGE, fire)

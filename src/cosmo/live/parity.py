@@ -16,7 +16,7 @@ from cosmo.world.records import FN, FP, TN, TP
 # What live nodes call the simulator's outcomes.
 _FATES = {
     TP: (Fate.DONE,),
-    FP: (Fate.LATE, Fate.REFUSED),
+    FP: (Fate.LATE, Fate.REFUSED, Fate.EXPIRED),
     TN: (Fate.REJECTED,),
     FN: (Fate.REJECTED,),
 }
@@ -39,8 +39,8 @@ def differences(
 ) -> Differences:
     """Play what was simulated on live nodes; `make_method` is called for every node.
 
-    Times are compared bit by bit. Of a task that an SN refused, the simulator knows at once; the
-    EN hears later, so that its time is not compared.
+    Times are compared bit by bit, as is what ENs hear of their tasks and when. Of a task that an SN
+    refused, the simulator knows at once; the EN hears later, so that its end is not compared.
     """
     live = VirtualWorld(scenario, make_method, simulated.episode, seed, number).play()
     decided = simulated.action >= 0
@@ -48,6 +48,9 @@ def differences(
     same &= (live.decided_ms == simulated.decided_ms) | ~decided
     away = simulated.refused & (simulated.action > 0)
     same &= (live.finished_ms == simulated.finished_ms) | away | ~decided
+    if simulated.heard is not None and simulated.heard_ms is not None:
+        same &= live.heard == simulated.heard
+        same &= (live.heard_ms == simulated.heard_ms) | (simulated.heard == 0)
     for task in np.flatnonzero(decided):
         same[task] &= live.fate[task] in _FATES[int(simulated.outcome[task])]
     return Differences(

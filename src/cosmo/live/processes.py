@@ -21,13 +21,17 @@ _STEP_S = 0.02
 class Running:
     """A daemon, and what it has said."""
 
-    def __init__(self, config: NodeConfig, folder: Path, prefix: tuple[str, ...] = ()) -> None:
-        """`prefix` goes before the command, as in `chrt -f 10`."""
-        self.config = config
-        path = folder / f"{config.name}.toml"
+    def __init__(
+        self, config: NodeConfig, folder: Path, prefix: tuple[str, ...] = (), label: str = ""
+    ) -> None:
+        """`prefix` goes before the command, as in `chrt -f 10`; files are called by the label, or
+        by the node's name.
+        """
+        self.config, self._asked = config, False
+        path = folder / f"{label or config.name}.toml"
         path.write_text(config_text(config), encoding="utf-8")
         self.file = path
-        self._log = folder / f"{config.name}.log"
+        self._log = folder / f"{label or config.name}.log"
         command = [sys.executable, "-m", "cosmo", "serve", config.role, "--config", str(path)]
         with self._log.open("ab") as out:
             self.process = subprocess.Popen(
@@ -71,10 +75,16 @@ class Running:
         """The same, with its host."""
         return f"{self.config.listen.rpartition(':')[0]}:{self.port}"
 
+    def stop(self) -> None:
+        """Ask it to stop, once: a second signal could end it before it has said how it went."""
+        if not self._asked and self.process.poll() is None:
+            self.process.terminate()
+        self._asked = True
+
     def end(self, patience_s: float = 10.0) -> int:
         """Have it stop; killed if it takes too long. Its exit code."""
+        self.stop()
         if self.process.poll() is None:
-            self.process.terminate()
             try:
                 self.process.wait(patience_s)
             except subprocess.TimeoutExpired:
@@ -130,6 +140,6 @@ def nodes(
             yield started[len(sns) :], started[: len(sns)]
         finally:
             for each in reversed(started):
-                each.process.terminate()
+                each.stop()
             for each in started:
                 each.end()

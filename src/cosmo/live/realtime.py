@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from cosmo.live.clock import Call
+from cosmo.live.clock import FINISH, Call
 from cosmo.live.samples import Window
 
 _MONOTONIC = 1
@@ -115,6 +115,14 @@ class RealClock:
         if time_ms < self._set_for:
             self._set()
         return pending
+
+    def move(self, timer: Pending, time_ms: float) -> Pending:
+        """Make the call of a timer at another time; one that was made stays made."""
+        call = timer.call
+        if call is None:
+            return timer
+        timer.cancel()
+        return self.at(time_ms, FINISH, call)
 
     def cancelled(self) -> None:
         """A call is not to be made; those are cleared away when they are more than half of all."""

@@ -13,6 +13,7 @@ from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig
 from cosmo.live.core_en import EnCore, EnRules
 from cosmo.live.decisions import DecisionLog
+from cosmo.live.emulation import handler_of
 from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
@@ -147,7 +148,9 @@ class EnServer(NodeServer):
     def handlers(self) -> list[Any]:
         """For a gRPC server."""
         submit = self._unary(self.submit, wire.Task, wire.Outcome)
-        return [grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.En", {"Submit": submit})]
+        own = grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.En", {"Submit": submit})
+        testbed = self.config.handler.kind == "testbed"
+        return [own, *([handler_of(self.core.change_speed, None)] if testbed else [])]
 
     # Clients.
 
@@ -184,6 +187,7 @@ class EnServer(NodeServer):
             residual_ms=task.residual_us / 1000.0 or self.config.expected.residual_ms,
             kind=task.kind,
             input=task.input,
+            true_cycles=self._true_cycles(task.input),
             context=call,
         )
 
@@ -283,6 +287,9 @@ class EnServer(NodeServer):
             if own is None or not own.cancelling():  # nobody has recalled it: its channel is closed
                 core.lost(item)
             return
+        except grpc.aio.UsageError:  # its channel is closed, and the next one is not there yet
+            core.lost(item)
+            return
         except Exception as error:  # whatever the SN has sent, it is no Result
             core.failed(item, Fate.FAILED, f"the SN's answer cannot be read ({error})"[:200])
             return
@@ -356,5 +363,8 @@ class EnServer(NodeServer):
 def _rules(config: NodeConfig) -> EnRules:
     behaviour = config.behaviour
     return EnRules(
-        answer_late=True, drop_late=behaviour.late == "drop", fresh_ms=behaviour.fresh_ms
+        answer_late=True,
+        drop_late=behaviour.late == "drop",
+        expires=behaviour.lost == "expire",
+        fresh_ms=behaviour.fresh_ms,
     )

@@ -1,6 +1,7 @@
 """An SN behind gRPC: Execute for tasks, Watch for statuses."""
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -15,6 +16,7 @@ from cosmo.live import wire
 from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig
 from cosmo.live.core_sn import SnCore, SnRules
+from cosmo.live.emulation import handler_of
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
 from cosmo.live.orca import Orca
@@ -133,9 +135,18 @@ class SnServer(NodeServer):
             ),
         }
         own = grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.Sn", calls)
-        return [own, *([] if self.orca is None else self.orca.handlers())]
+        more = [] if self.orca is None else self.orca.handlers()
+        if self.config.handler.kind == "testbed":
+            more.append(handler_of(self.core.change_speed, self._take_tenant))
+        return [own, *more]
 
     # Tasks.
+
+    def _take_tenant(self, size: float, cycles: float, true_cycles: float) -> None:
+        """A task that comes from elsewhere: takes room, and sends nothing (R39)."""
+        now = self.clock.now()
+        item = Item(-1, now, math.inf, size, cycles, true_cycles=true_cycles)
+        self.core.arrive(item, None)
 
     async def execute(self, task: Any, context: Any) -> Any:
         """A task of an EN."""
@@ -158,6 +169,7 @@ class SnServer(NodeServer):
             cycles=task.cycles,
             kind=task.kind,
             input=task.input,
+            true_cycles=self._true_cycles(task.input),
             context=_Call(now, self._loop.create_future()),
         )
         answer = item.context.answer

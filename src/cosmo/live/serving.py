@@ -79,6 +79,9 @@ class Serving:
             runner = core.runner
             found |= {"decision_p99_ms": runner.decision_ms.quantile(0.99)}
             found |= {"faults": runner.faults, "guard_ms": core.guard_ms()}
+            counted = self.node.counters.get
+            names = [peer.name for peer in self.config.peers]
+            found |= {"statuses": sum(counted("statuses_total", sn=name) for name in names)}
         else:
             found |= {"updates": core.updates, "updates_suppressed": core.suppressed}
             found |= {"update_decisions": core.decisions}

@@ -126,8 +126,9 @@ class SnConnection:
     def _lost(self, why: str) -> None:
         was, self.connected = self.connected, False
         self._server.core.silence(self._sn, True)
-        # An SN that drains ends the stream, takes no other, and still answers.
-        if was and why != "ended":
+        # An SN that drains ends the stream, takes no other, and still answers. Where tasks wait for
+        # their deadline, each call fails by itself: messages may reach the SN when it is back.
+        if was and why != "ended" and not self._server.core.rules.expires:
             self._server.abandon(self._sn)
 
     async def _stream(self) -> str:

@@ -1,4 +1,4 @@
-"""A node's slots, storage and first-come-first-served queue (R9 to R12)."""
+"""A node's slots, storage and first-come-first-served queue (R9 to R12), at its speed (R37)."""
 
 import math
 from collections import deque
@@ -21,23 +21,32 @@ class Station:
         self, nodes: Nodes, index: int, floor_bytes: float, latency_weight: float, begin: Begin
     ) -> None:
         self.slots = int(nodes.slots[index])
-        self.cycles_per_ms = float(nodes.cycles_per_ms[index])
+        self._nominal = float(nodes.cycles_per_ms[index])
         self._storage = float(nodes.storage_bytes[index])
         self._capacity = int(nodes.queue_capacity[index])
         self._floor, self._weight, self._begin = floor_bytes, latency_weight, begin
+        self.speed = 1.0  # factor of the nominal speed
+        self.before_change: Callable[[float], object] | None = None  # of `requests`, with the time
+        self._empty()
+
+    def _empty(self) -> None:
         self._free = self._storage
         self._waiting: deque[Item] = deque()
         self._waiting_cycles = 0.0
         self._running: list[Item | None] = [None] * self.slots
-        self._finish = [np.inf] * self.slots
+        self._finish = [math.inf] * self.slots  # by true cycles where these are known (R35)
         self._idle = self.slots
         self._latency = 0.0
-        self.before_change: Callable[[float], object] | None = None  # of `requests`, with the time
 
     @property
     def requests(self) -> int:
         """Waiting and running tasks."""
         return len(self._waiting) + self.slots - self._idle
+
+    @property
+    def rate(self) -> float:
+        """Cycles per ms of a slot, at the present speed."""
+        return self._nominal * self.speed
 
     def _reservation(self, item: Item) -> float:
         return max(item.input_bytes, self._floor)
@@ -67,13 +76,34 @@ class Station:
     def _start(self, item: Item, now: float) -> None:
         slot = self._running.index(None)
         # A slot may have been free for a moment before anybody took note.
-        start = max(now, item.arrived_ms)
-        finish = due = start + item.cycles / self.cycles_per_ms
-        if not math.isnan(item.true_cycles):
-            due = start + item.true_cycles / self.cycles_per_ms
+        finish = max(now, item.arrived_ms) + item.work_cycles / self.rate
         self._running[slot], self._finish[slot] = item, finish
         self._idle -= 1
-        self._begin(slot, item, due)
+        self._begin(slot, item, finish)
+
+    def finish_ms(self, slot: int) -> float:
+        """When the work in a slot should be done."""
+        return self._finish[slot]
+
+    def change_speed(self, factor: float, now: float) -> list[tuple[int, float]]:
+        """Running tasks go on at the new speed with what is left of them (R37).
+
+        Returns the slots whose work ends at another time, each with that time in ms.
+        """
+        moved = []
+        if factor != self.speed:
+            for slot, finish in enumerate(self._finish):
+                if now < finish < math.inf:
+                    self._finish[slot] = now + (finish - now) * self.speed / factor
+                    moved.append((slot, self._finish[slot]))
+        self.speed = factor
+        return moved
+
+    def clear(self) -> list[Item]:
+        """Lose all tasks (R38): slots, storage and queue are free. Returns running ones first."""
+        lost = [*(item for item in self._running if item is not None), *self._waiting]
+        self._empty()
+        return lost
 
     def complete(self, slot: int, now: float) -> None:
         """A slot's task has finished: room is given back, and the queue moves on."""
@@ -99,7 +129,7 @@ class Station:
 
     def _leave(self, slot: int, item: Item, now: float) -> None:
         self._note(now)
-        self._running[slot], self._finish[slot] = None, np.inf
+        self._running[slot], self._finish[slot] = None, math.inf
         self._idle += 1
         self._free += self._reservation(item)
         if self._waiting:
@@ -111,16 +141,31 @@ class Station:
         elif self._idle == self.slots:
             self._free = self._storage  # an empty node forgets rounding errors
 
+    def _seen_left(self, now: float) -> list[float]:
+        """[slot] cycles that the node believes to be left of its running task: what it sees of it
+        less what has been executed, and not below 0 (R12, R35).
+        """
+        left = []
+        for item, finish in zip(self._running, self._finish, strict=True):
+            cycles = 0.0
+            if item is not None:  # a handler may take longer than declared
+                unseen = item.cycles - item.work_cycles
+                cycles = max((finish - now) * self.rate + unseen, 0.0)
+            left.append(cycles)
+        return left
+
     def state(self, now: float) -> Floats:
-        """[field] of `cosmo.node.state`: N, W, B, M of R12, requests, smoothed latency."""
+        """[field] of `cosmo.node.state`: N, W, B, M of R12, requests, smoothed latency.
+
+        B is what takes as long at the nominal speed as what is left takes at the present one (R37).
+        """
         found = np.empty(STATE_FIELDS)
         found[IDLE] = self._idle
         found[WAIT] = now - self._waiting[0].arrived_ms if self._waiting else 0.0
         cycles = self._waiting_cycles
-        for item, finish in zip(self._running, self._finish, strict=True):
-            if item is not None:  # a handler may take longer than declared
-                cycles += max(finish - now, 0.0) * self.cycles_per_ms
-        found[WORK] = cycles
+        for left in self._seen_left(now):
+            cycles += left
+        found[WORK] = cycles / self.speed
         found[STORAGE] = self._free
         found[REQUESTS] = self.requests
         found[LATENCY] = self._latency
@@ -128,16 +173,27 @@ class Station:
 
     def delay_ms(self, item: Item, now: float) -> float:
         """From generation until the task would be done here, behind all that is here already."""
+        service = item.cycles / self.rate
+        if not math.isnan(item.true_cycles):
+            return now - item.generated_ms + self._seen_wait(now) + service
         free = [
             now if item is None else max(finish, now)
             for item, finish in zip(self._running, self._finish, strict=True)
         ]
         for waiting in self._waiting:
-            free[free.index(min(free))] += waiting.cycles / self.cycles_per_ms
-        start = max(now, min(free))
-        return start + item.cycles / self.cycles_per_ms - item.generated_ms
+            free[free.index(min(free))] += waiting.cycles / self.rate
+        return max(now, min(free)) + service - item.generated_ms
 
     def wait_ms(self, item: Item, now: float) -> float:
-        """How long the task would wait for a slot here."""
-        service = item.cycles / self.cycles_per_ms
+        """How long the task would wait for a slot here, as the node can know."""
+        if not math.isnan(item.true_cycles):
+            return self._seen_wait(now)
+        service = item.cycles / self.rate
         return max(0.0, self.delay_ms(item, now) - (now - item.generated_ms) - service)
+
+    def _seen_wait(self, now: float) -> float:
+        """Until a slot is free, by the cycles that the node sees and not by the true ones."""
+        free = [left / self.rate for left in self._seen_left(now)]
+        for waiting in self._waiting:
+            free[free.index(min(free))] += waiting.cycles / self.rate
+        return min(free)

@@ -39,10 +39,17 @@ class Item:
     action: int = -1  # what the method chose: 0 local, 1..S offload, S+1 reject
     rerun: bool = False  # its SN vanished, and the EN took it up itself
     answered: bool = False  # the UE has heard
+    expired: bool = False  # the EN has stopped waiting for its SN, and hears no more of it (R38)
+    lost: bool = False  # with its SN, which by R38 nobody notices before the deadline
     ended: bool = False  # the node has nothing more to do with it
     known: Any = field(default=None, repr=False)  # what was known at the decision, for the log
     expiry: Timer | None = None
     context: Any = field(default=None, repr=False)  # what the transport keeps of it
+
+    @property
+    def work_cycles(self) -> float:
+        """Cycles that an emulation takes: the true ones, if they are known (R35)."""
+        return self.cycles if math.isnan(self.true_cycles) else self.true_cycles
 
     @property
     def expires_ms(self) -> float:

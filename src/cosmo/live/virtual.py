@@ -2,7 +2,8 @@
 
 Every EN and SN of a scenario is a core of its own, with its own method object, as on machines of
 their own. The clock jumps from event to event in R5's order, and messages take as long as the
-sender expects (R13), or are lost or late as the scenario says.
+sender expects (R13), or are lost or late as the scenario says. Nodes change their speed (R37), and
+SNs fail and come back (R38), when the episode says so.
 """
 
 import heapq
@@ -14,9 +15,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.errors import InputError
 from cosmo.live.cell import arrivals_at_ens
-from cosmo.live.clock import DELIVERY, EN_DECISION, GENERATION, SN_DECISION, Emulated
+from cosmo.live.clock import CHANGE, DELIVERY, EN_DECISION, SN_DECISION, TENANT, Emulated
 from cosmo.live.core_en import EnCore, EnRules
 from cosmo.live.core_sn import SnCore, SnRules
 from cosmo.live.dispatcher_runner import DispatcherRunner
@@ -26,7 +26,9 @@ from cosmo.live.updater_runner import UpdaterRunner
 from cosmo.node import NO_NODE, NOTHING, Method, ResultObservation, Site
 from cosmo.scenario import Scenario
 from cosmo.workload import BackgroundTasks, Episode, Tasks
+from cosmo.workload.table import FAILS, SPEED
 from cosmo.world import site_of
+from cosmo.world.layout import own_numbers
 
 Floats = NDArray[np.float64]
 _KIND_SHIFT = 48
@@ -37,7 +39,12 @@ class Scheduled:
     """A call at a time; cancelling it takes its content away."""
 
     call: Callable[[], None] | None
-    kind: int
+    order: int
+
+    @property
+    def kind(self) -> int:
+        """Of R5."""
+        return self.order >> _KIND_SHIFT
 
     def cancel(self) -> None:
         """Never make it."""
@@ -49,8 +56,8 @@ class VirtualClock:
 
     def __init__(self) -> None:
         self._now = 0.0
-        self._events: list[tuple[float, int, Scheduled]] = []
-        self._scheduled = 0
+        self._events: list[tuple[float, int, int, Scheduled]] = []
+        self._scheduled = self._pushed = 0
 
     def now(self) -> float:
         """Ms since the start."""
@@ -58,16 +65,27 @@ class VirtualClock:
 
     def at(self, time_ms: float, kind: int, call: Callable[[], None]) -> Scheduled:
         """Schedule a call behind all of its kind at the same instant."""
-        event = Scheduled(call, kind)
-        order = (kind << _KIND_SHIFT) | self._scheduled
-        heapq.heappush(self._events, (time_ms, order, event))
+        event = Scheduled(call, (kind << _KIND_SHIFT) | self._scheduled)
         self._scheduled += 1
+        self._push(time_ms, event)
         return event
+
+    def move(self, timer: Scheduled, time_ms: float) -> Scheduled:
+        """Make its call at another time; it keeps its place among equals (R5, R37)."""
+        moved = Scheduled(timer.call, timer.order)
+        timer.cancel()
+        self._push(time_ms, moved)
+        return moved
+
+    def _push(self, time_ms: float, event: Scheduled) -> None:
+        # The third number is there for one that is moved away and back.
+        heapq.heappush(self._events, (time_ms, event.order, self._pushed, event))
+        self._pushed += 1
 
     def run(self, before: Callable[[int], None] | None = None) -> None:
         """Make every call in order; `before` is told the kind of each."""
         while self._events:
-            time, _, event = heapq.heappop(self._events)
+            time, _, _, event = heapq.heappop(self._events)
             if event.call is not None:
                 self._now = time
                 if before is not None:
@@ -81,8 +99,11 @@ class Played:
 
     action: NDArray[np.int8]  # -1: no decision
     decided_ms: Floats
-    finished_ms: Floats  # when the EN knew; NaN while it does not
-    fate: NDArray[np.int8]  # codes of `Fate`; 0: none
+    # When the EN knew; of a task that was lost (R38) when that was, or at the deadline if later.
+    finished_ms: Floats
+    fate: NDArray[np.int8]  # codes of `Fate`; 0: none; EXPIRED: lost
+    heard: NDArray[np.int8]  # what the method was told (`cosmo.node.feedback`); 0: nothing
+    heard_ms: Floats  # and when; NaN: nothing
     updates: int = 0
     update_decisions: int = 0
 
@@ -99,8 +120,6 @@ class VirtualWorld:
         number: int = 0,
     ) -> None:
         """`make_method` is called for every node; `seed` and `number` are what R26 draws from."""
-        if len(episode.events):
-            raise InputError("events: nodes under a virtual clock keep their speed and never fail")
         self.clock = VirtualClock()
         self._scenario, self._episode = scenario, episode
         self._random = episode.message_seed
@@ -110,7 +129,13 @@ class VirtualWorld:
             np.full(count, np.nan),
             np.full(count, np.nan),
             np.zeros(count, np.int8),
+            np.zeros(count, np.int8),
+            np.full(count, np.nan),
         )
+        ens = scenario.en.count
+        self._own_number = own_numbers(episode.tasks.en, ens)  # R41
+        self._rows = [np.flatnonzero(episode.tasks.en == en) for en in range(ens)]
+        self._up = [True] * scenario.sn.count
         site = site_of(scenario, [(seed, number)])
         worker = Emulated(self.clock)
         self.sns: list[SnCore] = []
@@ -150,12 +175,13 @@ class VirtualWorld:
                 )
             )
         for en in range(scenario.en.count):
-            runner = DispatcherRunner(make_method(), site, en)
+            runner = _Recorded(make_method(), site, en, self)
             rules = EnRules(
                 ack_bytes=status.ack_bytes,
                 latency_weight=seen.latency_weight,
                 throughput_weight=scenario.access.throughput_weight,
                 nominal_mbps=scenario.access.rate_mbps,
+                expires=episode.expires,
             )
             reached = links.reach[en]
             own = [self._link(0, en, int(sn)) for sn in reached[reached != NO_NODE]]
@@ -178,6 +204,7 @@ class VirtualWorld:
             node.begin()
         self._feed_tasks()
         self._feed_background()
+        self._feed_events()
         self.clock.run(self._before)
         self.played.updates = sum(node.updates for node in self.sns)
         self.played.update_decisions = sum(node.decisions for node in self.sns)
@@ -200,7 +227,7 @@ class VirtualWorld:
         for task in known[np.lexsort((known, reached.requested_ms[known]))].tolist():
             cycles, true_cycles = self._cycles(tasks, task)
             item = Item(
-                number=task,
+                number=int(self._own_number[task]),
                 generated_ms=float(tasks.time_ms[task]),
                 deadline_ms=float(tasks.deadline_ms[task]),
                 input_bytes=float(tasks.input_bytes[task]),
@@ -208,14 +235,18 @@ class VirtualWorld:
                 true_cycles=true_cycles,
                 ue=int(tasks.ue[task]),
                 residual_ms=float(reached.residual_ms[task]),
+                context=task,
             )
             node = self.ens[int(tasks.en[task])]
             self.clock.at(float(reached.time_ms[task]), EN_DECISION, partial(node.arrive, item))
 
     def _cycles(self, tasks: Tasks | BackgroundTasks, row: int) -> tuple[float, float]:
-        """The cycles that nodes see of a task, and the true ones (R35); NaN if they see these."""
-        declared = self._scenario.workload.demand.declared
-        if declared and tasks.as_declared:
+        """The cycles that nodes see of a task, and the true ones (R35).
+
+        The latter are NaN if nodes see the true cycles of all tasks.
+        """
+        declared, episode = self._scenario.workload.demand.declared, self._episode
+        if declared and episode.tasks.as_declared and episode.background.as_declared:
             return float(tasks.cycles[row]), math.nan
         seen = float(tasks.cycles[row]) if declared else self.site.tasks.mean_cycles
         return seen, float(tasks.work_cycles[row])
@@ -232,10 +263,55 @@ class VirtualWorld:
                 cycles=cycles,
                 true_cycles=true_cycles,
             )
-            node = self.sns[int(other.sn[row])]
-            self.clock.at(float(other.time_ms[row]), GENERATION, partial(node.arrive, item, None))
+            come = partial(self.arrive, int(other.sn[row]), item, None)
+            self.clock.at(float(other.time_ms[row]), TENANT, come)
+
+    def _feed_events(self) -> None:
+        events = self._episode.events
+        rows = zip(events.time_ms, events.node, events.what, events.factor, strict=True)
+        for time_ms, node, what, factor in rows:
+            call = partial(self._change, int(node), int(what), float(factor))
+            self.clock.at(float(time_ms), CHANGE, call)
+
+    def _change(self, node: int, what: int, factor: float) -> None:
+        """A node, ENs counted first, changes its speed (R37), fails or comes back (R38)."""
+        ens, sn = len(self.ens), node - len(self.ens)
+        if what == SPEED:
+            (self.ens[node] if node < ens else self.sns[sn]).change_speed(factor)
+        elif what == FAILS:
+            self._up[sn] = False
+            for item in self.sns[sn].fail():
+                self._lose(item)
+        else:
+            self._up[sn] = True
+            self.sns[sn].come_back()
 
     # What lies between nodes.
+
+    def arrive(self, sn: int, item: Item, place: int | None) -> None:
+        """A task reaches an SN, of the EN in this column or a tenant's; none is there if it is
+        down.
+        """
+        if self._up[sn]:
+            self.sns[sn].arrive(item, place)
+        else:
+            item.context = place, item.context
+            self._lose(item)
+
+    def _lose(self, item: Item) -> None:
+        """Nobody is told that a task is lost; of a tenant's there is no record."""
+        place, own = item.context
+        if place is not None:
+            played, row = self.played, own.context
+            played.action[row], played.decided_ms[row] = own.action, own.decided_ms
+            played.finished_ms[row] = max(own.expires_ms, self.clock.now())
+            played.fate[row] = Fate.EXPIRED
+
+    def heard(self, en: int, task: int, fate: int, now: float) -> None:
+        """The method of an EN is told what became of one of its own tasks."""
+        row = self._rows[en][task]
+        assert not self.played.heard[row], "an EN hears of each task once"
+        self.played.heard[row], self.played.heard_ms[row] = fate, now
 
     def deliver(self, arrival_ms: float, call: Callable[[], None]) -> None:
         """A message arrives."""
@@ -263,6 +339,18 @@ class VirtualWorld:
 def _factor(steps: Floats, period_ms: float, time_ms: float) -> float:
     """Of a link's rate at a time."""
     return float(steps[min(int(time_ms / period_ms), len(steps) - 1)])
+
+
+class _Recorded(DispatcherRunner):
+    """A dispatcher of which is kept what it is told."""
+
+    def __init__(self, method: Method, site: Site, index: int, world: "VirtualWorld") -> None:
+        super().__init__(method, site, index)
+        self._world = world
+
+    def note_fate(self, task: int, action: int, fate: int, in_time: bool, now: float) -> None:
+        self._world.heard(self.index, task, fate, now)
+        super().note_fate(task, action, fate, in_time, now)
 
 
 class _AskedAtResults(UpdaterRunner):
@@ -293,27 +381,28 @@ class _FromEn:
             true_cycles=item.true_cycles,
             context=item,
         )
-        node, place = self._there(sn)
-        self._world.deliver(arrival_ms, lambda: node.arrive(there, place))
+        number, place = self._there(sn)
+        self._world.deliver(arrival_ms, partial(self._world.arrive, number, there, place))
 
-    def _there(self, column: int) -> tuple[SnCore, int]:
+    def _there(self, column: int) -> tuple[int, int]:
         """The SN in a column, and in which column it has this EN."""
         sn = int(self._world.site.links.reach[self._en, column])
-        return self._world.sns[sn], self._world.columns[self._en, sn][1]
+        return sn, self._world.columns[self._en, sn][1]
 
     def recall(self, sn: int, item: Item) -> None:
         raise NotImplementedError("virtual ENs wait for all results (R11)")
 
     def acknowledge(self, sn: int, sequence: int, arrival_ms: float) -> None:
-        node, place = self._there(sn)
+        number, place = self._there(sn)
+        node = self._world.sns[number]  # one that is down knows of no status that it has sent
         self._world.deliver_status(arrival_ms, lambda: node.acknowledged(place, sequence))
 
     def answer(self, item: Item, fate: Fate, output: bytes) -> None:
-        played, now = self._world.played, self._world.clock.now()
-        played.action[item.number] = item.action
-        played.decided_ms[item.number] = item.decided_ms
-        played.finished_ms[item.number] = now
-        played.fate[item.number] = fate
+        played, now, row = self._world.played, self._world.clock.now(), item.context
+        played.action[row] = item.action
+        played.decided_ms[row] = item.decided_ms
+        played.finished_ms[row] = now
+        played.fate[row] = fate
 
 
 class _FromSn:

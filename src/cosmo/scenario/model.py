@@ -401,15 +401,9 @@ class Scenario(Part):
         """Refuse what the daemons of the engine `live` cannot emulate."""
         if self.engine != "live":
             return self
-        rates, status, demand = self.background.rates, self.status, self.workload.demand
+        status = self.status
         for name, value, right, allowed in (
             ("fading.factors", list(self.fading.factors), [1.0, 1.0], "[1, 1]"),
-            ("background.rates", list(rates), [0.0, 0.0], "[0, 0]"),
-            ("en.speed", self.en.speed, None, "absent"),
-            ("sn.speed", self.sn.speed, None, "absent"),
-            ("sn.outage", self.sn.outage, None, "absent"),
-            ("workload.demand.spread", demand.spread, 0.0, "0"),
-            ("workload.demand.declared", demand.declared, True, "true"),
             ("status.loss_probability", status.loss_probability, 0.0, "0"),
             ("status.jitter_ms", status.jitter_ms, 0.0, "0"),
         ):

@@ -1,11 +1,13 @@
 """Episodes of a scenario on daemons of this machine: what the engine `live` does.
 
 Every node is a daemon of its own with an emulated handler, in real or slowed time; late tasks are
-finished as R11 says, so that daemons play by the simulator's rules. Links are emulated by the
-daemons, or by the network that they stand in, which is slow by itself. The tasks come from a
-process of their own, as light as a node.
+finished as R11 says, and tasks that an SN loses are missed at their deadline as R38 says, so that
+daemons play by the simulator's rules. Links are emulated by the daemons, or by the network that
+they stand in, which is slow by itself. The tasks, those of tenants and changes of speed come from a
+process of their own, as light as a node; SNs that fail are killed.
 """
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,22 +15,26 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cosmo.errors import EngineError, InputError
+from cosmo.errors import EngineError
 from cosmo.live.cell import Arrivals, arrivals_at_ens
 from cosmo.live.config import NodeConfig, changed_config, load_config
-from cosmo.live.load import Load, Replayed
+from cosmo.live.load import Changes, Load, Replayed
 from cosmo.live.processes import Running, nodes
 from cosmo.live.scenario_files import configs_of
 from cosmo.live.tasks import Fate
 from cosmo.live.testbed.generator import read_replayed, write_job
 from cosmo.live.testbed.networks import Network, network_of
+from cosmo.live.testbed.outages import Outages, prepared
 from cosmo.policy.registry import method
 from cosmo.scenario import Scenario
-from cosmo.workload import Episode, Tasks
-from cosmo.world import Outcome
+from cosmo.workload import BackgroundTasks, Episode, Tasks
+from cosmo.workload.table import SPEED
+from cosmo.world import Outcome, site_of
 from cosmo.world.records import FP, NO_ACTION, TP, UNDECIDED, UNJUDGED
 
+Floats = NDArray[np.float64]
 _PATIENCE_S = 60.0  # for the load generator, beyond what it should take
 Facts = dict[str, float]  # what a daemon said of itself when it stopped
 
@@ -48,19 +54,26 @@ def played(
     method(spec)  # one that nodes cannot make is refused before anything starts
     found = []
     for episode, seed in zip(episodes, seeds, strict=True):
-        if not episode.tasks.as_declared:
-            raise InputError(
-                "tasks.true_cycles: not with the engine live, whose nodes work as long as is"
-                " declared"
-            )
         reached = arrivals_at_ens(scenario, episode.tasks)
         with network_of(scenario) as network:
-            ens, sns = daemons_of(scenario, spec, seed, network)
-            with nodes(ens, sns, network) as (here, there):
-                told = _replayed(scenario, episode.tasks, reached, network, here)
-                for each in (*here, *there):
+            ens, sns = daemons_of(scenario, spec, seed, network, episode.expires)
+            with (
+                nodes(ens, sns, network) as (here, there),
+                prepared(scenario, episode, there, network) as outages,
+            ):
+                for each in (
+                    *here,
+                    *there,
+                ):  # how late timers were while others started is no matter
+                    each.process.send_signal(signal.SIGUSR1)
+                    each.wait_for("facts")
+                told = _replayed(scenario, episode, reached, network, here, there, outages)
+                all_starts = [*here, *there, *outages.starts]
+                for each in all_starts:  # together: each may wait for work that nobody waits for
+                    each.stop()
+                for each in all_starts:
                     each.end()
-                facts = [_facts(each) for each in (*here, *there)]
+                facts = [_facts(each) for each in all_starts]
         machine = _machine(scenario.live.slower, told, facts)
         _check_trust(scenario, seed, told, machine)
         found.append(outcome_of(scenario, episode, reached, told, facts, machine))
@@ -104,7 +117,7 @@ def outcome_of(
         any_feasible=nowhere,
         took_feasible=nowhere,
         refused=told.fate == Fate.REFUSED,
-        updates=int(_sum(facts, "updates")),
+        updates=int(_updates(facts)),
         update_decisions=int(_sum(facts, "update_decisions")),
         status_bytes=np.nan,
         judged=False,
@@ -116,13 +129,18 @@ def _machine(slower: float, told: Replayed, facts: list[Facts]) -> dict[str, flo
     """`cosmo.measure.MACHINE`: of the worst of all processes."""
     # An SN of a method without updates may have had no timer at all.
     late = [told.late_p99_ms, *(each.get("timer_p99_ms", 0.0) for each in facts)]
-    most = [told.late_most_ms, *(each["timer_most_ms"] for each in facts)]
+    most = [told.late_most_ms, *(each.get("timer_most_ms", 0.0) for each in facts)]
     return {
         "timer_late_ms_p99": max(late) / slower,
         "timer_late_ms_max": max(most) / slower,
         "decision_ms_p99": max(each.get("decision_p99_ms", 0.0) for each in facts),
         "fallbacks": _sum(facts, "faults"),
     }
+
+
+def _updates(facts: list[Facts]) -> float:
+    """Statuses that SNs have sent, or that ENs have got, if more: who is killed may not say."""
+    return max(_sum(facts, "updates"), _sum(facts, "statuses"))
 
 
 def _sum(facts: list[Facts], name: str) -> float:
@@ -144,21 +162,28 @@ def _check_trust(scenario: Scenario, seed: int, told: Replayed, machine: dict[st
 
 
 def _facts(daemon: Running) -> Facts:
-    said = daemon.wait_for("stopped")
+    """What a daemon said when it stopped, or just before it was killed; nothing if it never ran."""
+    [said] = [*daemon.said("facts"), *daemon.said("stopped")][-1:] or [{}]
     return {name: value for name, value in said.items() if isinstance(value, int | float)}
 
 
 def daemons_of(
-    scenario: Scenario, spec: str, seed: int, network: Network
+    scenario: Scenario, spec: str, seed: int, network: Network, expires: bool = False
 ) -> tuple[list[NodeConfig], list[NodeConfig]]:
-    """The files of ENs and SNs: the simulator's rules, and no cap on updates."""
+    """The files of ENs and SNs: the simulator's rules, and no cap on updates.
+
+    `expires` says whether ENs stop waiting for SNs at deadlines (R38).
+    """
     shared: dict[str, object] = {
         "scale": scenario.live.slower,
         "method.use": spec,
         "method.seed": seed,
         "links.emulate": True,
         "links.emulate_rate": not network.slow_links,
+        "handler.kind": "testbed",
         "behaviour.late": "finish",
+        "behaviour.lost": "expire" if expires else "rerun",
+        "behaviour.fresh_ms": 1e9,
         "behaviour.refresh_ms": 0.0,
         "behaviour.most_updates_per_s": 1000.0,
         "behaviour.updates_per_task": 1e6,
@@ -171,35 +196,80 @@ def daemons_of(
 
 
 def _replayed(
-    scenario: Scenario, tasks: Tasks, reached: Arrivals, network: Network, here: list[Running]
+    scenario: Scenario,
+    episode: Episode,
+    reached: Arrivals,
+    network: Network,
+    here: list[Running],
+    there: list[Running],
+    outages: Outages,
 ) -> Replayed:
-    """Have the UEs' process send the tasks."""
-    slower = scenario.live.slower
+    """Have the UEs' process send the tasks, while SNs fail."""
+    slower, tasks = scenario.live.slower, episode.tasks
+    cycles, true_cycles = _cycles(scenario, tasks)
+    known = scenario.workload.demand.declared and tasks.as_declared
     load = Load(
         time_ms=tasks.time_ms,
         reached_ms=reached.time_ms,
         residual_ms=reached.residual_ms,
         en=np.asarray(tasks.en, np.int64),
         input_bytes=np.asarray(tasks.input_bytes, np.float64),
-        cycles=np.asarray(tasks.cycles, np.float64),
+        cycles=cycles,
         deadline_ms=tasks.deadline_ms,
+        true_cycles=None if known else true_cycles,
     )
     last_ms = float(np.nanmax(reached.time_ms, initial=0.0)) + float(tasks.deadline_ms.max())
     with tempfile.TemporaryDirectory(prefix="cosmo-live-") as name:
         job, out = Path(name) / "job.npz", Path(name) / "out.npz"
-        write_job(load, slower, job)
+        write_job(load, slower, job, len(here), changes_of(scenario, episode))
         command = [sys.executable, "-m", "cosmo.live.testbed.generator", str(job), str(out)]
-        addresses = [network.address("ues", each.config.name, each.port) for each in here]
-        try:
-            done = subprocess.run(
-                [*network.command("ues"), *command, *addresses],
-                capture_output=True,
-                text=True,
-                timeout=last_ms * slower / 1000.0 + _PATIENCE_S,
-            )
-        except subprocess.TimeoutExpired:
-            raise EngineError("the load generator has not come to an end") from None
-        if done.returncode != 0:
-            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        addresses = [
+            network.address("ues", each.config.name, each.port) for each in (*here, *there)
+        ]
+        with subprocess.Popen(
+            [*network.command("ues"), *command, *addresses],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            try:
+                started = process.stdout.readline().strip()
+                if started:
+                    outages.begin(float(started), slower)
+                _, said = process.communicate(timeout=last_ms * slower / 1000.0 + _PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                raise EngineError("the load generator has not come to an end") from None
+            finally:
+                process.kill()
+                outages.end()
+        if process.returncode != 0:
+            why = (said.strip().splitlines() or ["no reason given"])[-1]
             raise EngineError(f"the load generator has failed ({why})")
         return read_replayed(out)
+
+
+def _cycles(scenario: Scenario, tasks: Tasks | BackgroundTasks) -> tuple[Floats, Floats]:
+    """The cycles that nodes see of tasks, and those that they take (R35)."""
+    seen = np.asarray(tasks.cycles, np.float64)
+    if not scenario.workload.demand.declared:
+        seen = np.full_like(seen, site_of(scenario).tasks.mean_cycles)
+    return seen, np.asarray(tasks.work_cycles, np.float64)
+
+
+def changes_of(scenario: Scenario, episode: Episode) -> Changes:
+    """Changes of speed and tenants' tasks of an episode, in order of time."""
+    events, theirs = episode.events, episode.background
+    speeds, ens = np.flatnonzero(events.what == SPEED), scenario.en.count
+    few, many = np.zeros(len(speeds)), np.zeros(len(theirs))
+    seen, true_cycles = _cycles(scenario, theirs)
+    time_ms = np.concatenate([events.time_ms[speeds], theirs.time_ms])
+    order = np.argsort(time_ms, kind="stable")
+    return Changes(
+        time_ms=time_ms[order],
+        node=np.concatenate([events.node[speeds], ens + theirs.sn])[order].astype(np.int64),
+        factor=np.concatenate([events.factor[speeds], many])[order],
+        input_bytes=np.concatenate([few, theirs.input_bytes])[order],
+        cycles=np.concatenate([few, seen])[order],
+        true_cycles=np.concatenate([few, true_cycles])[order],
+    )
