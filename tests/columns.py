@@ -10,6 +10,8 @@ TASK_COLUMNS = [
     "finished_ms",
     "delay_ms",
     "deadline_ms",
+    "heard",
+    "heard_ms",
 ]
 
 METRIC_NAMES = [

@@ -145,7 +145,8 @@ class Listener(Method, Dispatcher):
         return tasks.task % (tasks.reject + 1)
 
     def observe(self, feedback):
-        self.heard += zip(feedback.world.tolist(), feedback.task.tolist(), strict=True)
+        columns = feedback.world.tolist(), feedback.en.tolist(), feedback.task.tolist()
+        self.heard += zip(*columns, strict=True)
 
 
 def test_all_that_an_en_is_to_hear_is_told_before_the_episode_ends():
@@ -154,8 +155,9 @@ def test_all_that_an_en_is_to_hear_is_told_before_the_episode_ends():
     listener = Listener()
     outcomes = play(scenario, listener, [episode(scenario, 0, number) for number in range(2)])
     decided = [
-        (world, task)
+        (world, en, task)
         for world, outcome in enumerate(outcomes)
-        for task in np.flatnonzero(outcome.action >= 0).tolist()
+        for en in range(scenario.en.count)
+        for task in np.flatnonzero(outcome.action[outcome.tasks.en == en] >= 0).tolist()
     ]
     assert sorted(listener.heard) == decided

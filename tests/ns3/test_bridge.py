@@ -8,7 +8,8 @@ from pettingzoo.test import api_test, seed_test
 
 from cosmo import load, method, simulate
 from cosmo.envs import DispatchVectorEnv, aec
-from cosmo.seeds import Purpose, stream
+from cosmo.policy.draws import DrawPerTask
+from cosmo.world import site_of
 
 SHORT = ["episode.window_ms=600", "episode.warmup_ms=0"]
 
@@ -26,11 +27,14 @@ def test_pettingzoo_is_content(capsys):
 def test_random_play_is_that_of_simulate():
     env = aec("campus", rate=100, settings=SHORT, engine="ns3", dimensions=0)
     env.reset(seed=6)
-    draws = stream(6, Purpose.DISPATCHER, 0).random(1024)
+    draws = DrawPerTask(site_of(load("campus"), [(6, 0)])).at_least(1024)[0, :, :, 0]
+    turns = dict.fromkeys(env.possible_agents, 0)  # ENs count their own tasks (R41)
     for agent in env.agent_iter():
-        *_, terminated, truncated, info = env.last()
+        *_, terminated, truncated, _ = env.last()
         done = terminated or truncated
-        env.step(None if done else int(draws[info["task"]] * env.action_space(agent).n))
+        draw = draws[int(agent.removeprefix("en_")), turns[agent]]
+        turns[agent] += 1
+        env.step(None if done else int(draw * env.action_space(agent).n))
     scenario = load("campus", [*SHORT, "engine=ns3", "workload.rate=100"])
     [outcome] = simulate(scenario, method("random"), seed=6).outcomes
     np.testing.assert_array_equal(env.worlds.outcome(0).finished_ms, outcome.finished_ms)

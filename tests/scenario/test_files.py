@@ -10,7 +10,7 @@ from cosmo.scenario import changed, dump
 
 
 def test_presets():
-    others = ["block", "campus", "city", "district", "fading-backhaul", "shared-sn"]
+    others = ["block", "campus", "city", "district", "fading-backhaul", "failing", "shared-sn"]
     others += [
         "skewed",
         "tenants",
@@ -19,6 +19,7 @@ def test_presets():
         "uncertain",
         "undeclared",
         "volatile",
+        "wild",
     ]
     assert preset_names() == ["paper", *others]
     paper = load("paper")

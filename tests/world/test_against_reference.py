@@ -113,7 +113,7 @@ def assert_agreement(scenario, world, salt, interval):
         if len(see):
             index = int(numbers[see.en[0]][see.task[0]])
             truth = batch.truth()
-            assert truth.task[0] == index
+            assert truth.place[0] == index
             seen_tasks[index] = (
                 see.time_ms[0], see.en_state[0].copy(), bool(see.local_room[0]),
                 see.status_ms[0].copy(), see.status[0].copy(),

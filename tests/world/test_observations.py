@@ -19,7 +19,7 @@ def _watch(scenario, world, send_every=13.0):
         if len(turn.dispatch):
             row = turn.dispatch
             seen.append(
-                (int(row.task[0]), row.throughput_mbps[0], row.throughput_trend_mbps[0],
+                (int(worlds.truth().place[0]), row.throughput_mbps[0], row.throughput_trend_mbps[0],
                  row.residual_ms[0], row.up_link_mbps[0].copy(), row.time_ms[0])
             )  # fmt: skip
             worlds.answer(action=(row.task * 5) % (row.sns + 2))

@@ -35,8 +35,9 @@ def workload(
         typer.Option(help="Also write speeds, outages and tenants' tasks to this file."),
     ] = None,
 ) -> None:
-    """Write the tasks that a scenario generates, for `--trace` or for other tools, and with
-    `--events-out` all that happens at its nodes, for `--events`.
+    """Write the tasks that a scenario generates, for `--trace` or for other tools.
+
+    With `--events-out`, also all that happens at its nodes, for `--events`.
 
     cosmo workload --rates 280 --seeds 3 --out trace.csv
     """

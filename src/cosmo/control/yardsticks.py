@@ -46,9 +46,7 @@ class FullInformation(Method, Yardstick):
 
 
 class SharedKnowledge(Method, Yardstick):
-    """Knows all nodes and every task under way: fastest feasible route, else rejects (not
-    deployable).
-    """
+    """Takes the fastest route, knowing all nodes and all tasks under way (not deployable)."""
 
     privileged = True
     behind_all = True

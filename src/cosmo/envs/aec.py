@@ -201,7 +201,7 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         self._clear_rewards()
         self.infos[agent] = self._blank_info()
         if agent.startswith("en"):
-            self._decided_by[int(self.worlds.truth().task[0])] = agent
+            self._decided_by[int(self.worlds.truth().place[0])] = agent
             self.worlds.answer(action=[int(action)])
         else:
             choices = len(self._intervals_ms)
@@ -247,7 +247,7 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
                 "feasible": truth.feasible[0].copy(),
                 "delay_ms": truth.delay_ms[0].copy(),
             }
-            self.infos[agent]["task"] = int(truth.task[0])  # as in `final`
+            self.infos[agent]["task"] = int(truth.place[0])  # as in `final`
         else:
             agent, now = f"sn_{turn.update.sn[0]}", float(turn.update.time_ms[0])
             seen = self._sn_view.of(turn.update)[0]

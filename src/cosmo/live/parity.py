@@ -48,9 +48,10 @@ def differences(
     same &= (live.decided_ms == simulated.decided_ms) | ~decided
     away = simulated.refused & (simulated.action > 0)
     same &= (live.finished_ms == simulated.finished_ms) | away | ~decided
-    if simulated.heard is not None and simulated.heard_ms is not None:
-        same &= live.heard == simulated.heard
-        same &= (live.heard_ms == simulated.heard_ms) | (simulated.heard == 0)
+    heard = simulated.heard()
+    if heard is not None:
+        fate, when = heard
+        same &= (live.heard == fate) & ((live.heard_ms == when) | (fate == 0))
     for task in np.flatnonzero(decided):
         same[task] &= live.fate[task] in _FATES[int(simulated.outcome[task])]
     return Differences(

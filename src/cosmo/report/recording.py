@@ -126,7 +126,7 @@ class Recorder(Watcher):
         truth = Truth(**{k: np.concatenate(own) for k, own in self._true.items()})
         speed = self._sn_speed[seen.sn]
         return {
-            "task": truth.task.tolist(),  # ENs count their own
+            "task": truth.place.tolist(),  # ENs count their own
             "time": _all_rounded(seen.time_ms),
             "en": seen.en.tolist(),
             "action": self._actions,

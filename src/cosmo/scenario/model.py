@@ -29,7 +29,7 @@ from cosmo.scenario.fields import (
     two_or_two_each,
 )
 from cosmo.scenario.links import Links, links_between
-from cosmo.scenario.topology import Backhaul, Nodes, distances_m
+from cosmo.scenario.topology import Backhaul, Nodes, ServiceNodes, distances_m
 
 Arrivals = Literal["deterministic", "poisson", "bursty", "steps"]  # those that are generated
 Engine = Literal["embedded", "ns3", "live"]
@@ -318,7 +318,7 @@ class Scenario(Part):
     wifi: Wifi
     mobility: Mobility
     en: Nodes
-    sn: Nodes
+    sn: ServiceNodes
     storage: Storage
     backhaul: Backhaul
     fading: Fading
@@ -368,12 +368,6 @@ class Scenario(Part):
                     f"background.{name} = {listed(value)}: must be two numbers, or a list of"
                     f" {self.sn.count} such pairs, one for each SN"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _ens_never_fail(self) -> Self:
-        if self.en.outage is not None:
-            raise ValueError("en.outage: must be absent; ENs never fail, sn.outage is for SNs")
         return self
 
     @model_validator(mode="after")

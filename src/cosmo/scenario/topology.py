@@ -88,7 +88,6 @@ class Nodes(Part):
     positions: Literal["spread"] | tuple[tuple[Finite, Finite], ...] = "spread"
     unlike: tuple[UnlikeNodes, ...] = ()
     speed: Speed | None = later(None)
-    outage: Outage | None = later(None)  # of SNs alone
 
     @model_validator(mode="after")
     def _one_value_each(self) -> Self:
@@ -118,10 +117,8 @@ class Nodes(Part):
 
     @property
     def availability(self) -> float:
-        """The share of time that a node is up in the long run (R38)."""
-        if self.outage is None:
-            return 1.0
-        return self.outage.up_ms / (self.outage.up_ms + self.outage.down_ms)
+        """The share of time that a node is up in the long run."""
+        return 1.0
 
     def each(self, name: str) -> tuple[float, ...]:
         """The value of a field for every node."""
@@ -137,6 +134,19 @@ class Nodes(Part):
     def columns(self) -> dict[str, tuple[float, ...]]:
         """Each field of a node, with a value for every node."""
         return {name: self.each(name) for name in NODE_FIELDS}
+
+
+class ServiceNodes(Nodes):
+    """SNs, which may fail; ENs never do."""
+
+    outage: Outage | None = later(None)
+
+    @property
+    def availability(self) -> float:
+        """The share of time that an SN is up in the long run (R38)."""
+        if self.outage is None:
+            return 1.0
+        return self.outage.up_ms / (self.outage.up_ms + self.outage.down_ms)
 
 
 class Reach(Part):

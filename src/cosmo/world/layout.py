@@ -360,7 +360,7 @@ def blank_turn(fixed: Constants, count: int) -> Turn:
             feasible=np.zeros((count, 1 + sns), np.bool_),
             sn_state=np.zeros((count, sns, STATE_FIELDS)),
             sn_up=np.zeros((count, sns), np.bool_),
-            task=np.zeros(count, np.int64),
+            place=np.zeros(count, np.int64),
         ),
         settled=np.zeros(told, SETTLED_ROW),
     )

@@ -57,7 +57,7 @@ def show_task(constants, state, turn, w, task, now, row):
     seen.en = en
     seen.ue = item.ue
     seen.task = own_number(constants, state, w, task)
-    turn.truth.task[row] = task - state.worlds[w].first_task
+    turn.truth.place[row] = task - state.worlds[w].first_task
     seen.time_ms = now
     seen.generated_ms = item.generated
     seen.input_bytes = item.input_bytes

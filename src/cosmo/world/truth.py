@@ -21,7 +21,7 @@ class Truth(NamedTuple):
     feasible: Bools  # [row, route] the node has room and the delay is within the deadline
     sn_state: Floats  # [row, k, field] the SNs' states at this very moment
     sn_up: Bools  # [row, k] whether the SN is up (R38)
-    task: Ints  # [row] the task's number in its episode, where ENs count their own (R41)
+    place: Ints  # [row] the task's number in its episode, where ENs count their own (R41)
 
     def rows(self, chosen: Any) -> "Truth":
         """Some of the rows."""
