@@ -10,6 +10,7 @@ from cosmo import load, method, simulate
 from cosmo.envs import DispatchVectorEnv, aec
 from cosmo.policy.draws import DrawPerTask
 from cosmo.world import site_of
+from cosmo.world.layout import own_numbers
 
 SHORT = ["episode.window_ms=600", "episode.warmup_ms=0"]
 
@@ -28,12 +29,13 @@ def test_random_play_is_that_of_simulate():
     env = aec("campus", rate=100, settings=SHORT, engine="ns3", dimensions=0)
     env.reset(seed=6)
     draws = DrawPerTask(site_of(load("campus"), [(6, 0)])).at_least(1024)[0, :, :, 0]
-    turns = dict.fromkeys(env.possible_agents, 0)  # ENs count their own tasks (R41)
+    cell = env.worlds.episodes[0].tasks.en
+    own = own_numbers(cell, 3)  # ENs count their own tasks (R41)
     for agent in env.agent_iter():
-        *_, terminated, truncated, _ = env.last()
+        *_, terminated, truncated, info = env.last()
         done = terminated or truncated
-        draw = draws[int(agent.removeprefix("en_")), turns[agent]]
-        turns[agent] += 1
+        task = info.get("task")
+        draw = 0.0 if done else draws[cell[task], own[task]]
         env.step(None if done else int(draw * env.action_space(agent).n))
     scenario = load("campus", [*SHORT, "engine=ns3", "workload.rate=100"])
     [outcome] = simulate(scenario, method("random"), seed=6).outcomes
