@@ -17,7 +17,7 @@ from cosmo.policy.next.pair import PairDispatcher
 from cosmo.policy.rules import multi_node, multi_node_formulas, multi_node_updates
 from cosmo.policy.rules.multi_node_parameters import LEAST, START
 from cosmo.policy.rules.multi_node_site import profile_of, subset_size
-from cosmo.policy.rules.run import seen_nodes, seen_tasks
+from cosmo.policy.rules.run import Fact, seen_nodes, seen_tasks
 from cosmo.policy.trained import shipped
 from cosmo.workload import episode
 from observations import site, tasks
@@ -230,14 +230,64 @@ def test_capacity_has_a_price_at_high_load():
         SITE, P._replace(sn_price=0.5, local_price=0.2, price_load=0.25, load_window_ms=100.0)
     )
     capacity, mean = rule.state.capacity[0], SITE.tasks.mean_cycles
-    asked = tasks(CAMPUS, carries=1, cycles=250.0 * capacity, generated_ms=100.0)
-    # 250 ms of the capacity, in 100 + 100 ms.
-    beyond = (1.25 - 0.25) * 250.0 * capacity / mean
+    asked = tasks(CAMPUS, carries=1, cycles=100.0 * capacity, generated_ms=100.0)
+    # 100 ms of the capacity, in 100 + 100 ms; 0.12 tasks a ms are planned.
+    assert 1.4 * 0.12 * mean / capacity > 0.5
+    beyond = (0.5 - 0.25) * 100.0 * capacity / mean
     found = [
         multi_node.load_beyond(rule.state, seen_tasks(each).dispatch[0])
         for each in (asked, tasks(CAMPUS, carries=1, cycles=1.0, generated_ms=10_000.0))
     ]
     assert found == pytest.approx([beyond, 0.0])
+
+
+def test_load_beyond_the_planned_one_has_no_price():
+    """R36: an EN with far more than that has more than its share, which others do not use."""
+    rule = multi_node.dispatcher(SITE, P._replace(price_load=0.25, load_window_ms=100.0))
+    capacity, mean = rule.state.capacity[0], SITE.tasks.mean_cycles
+    asked = tasks(CAMPUS, carries=1, cycles=2000.0 * capacity, generated_ms=100.0)
+    planned = 0.12 * mean / capacity
+    found = multi_node.load_beyond(rule.state, seen_tasks(asked).dispatch[0])
+    assert found == pytest.approx((1.4 * planned - 0.25) * 2000.0 * capacity / mean)
+
+
+def _ended_locally(state, off_ms, count=40):
+    """Local tasks that should take 30 ms, and end so much later."""
+    for number in range(count):
+        row = tasks(CAMPUS, carries=1, time_ms=100.0 * number, task=number)
+        multi_node.run_locally(state, seen_tasks(row).dispatch[0], 30.0)
+        end = 100.0 * number + 30.0 + off_ms
+        multi_node.hear(Fact(0, 0, number, 0, DONE, True, end), state)
+
+
+def test_an_en_measures_how_far_its_estimates_are_off():
+    for off_ms, error in ((0.0, 0.0), (1e-9, 0.0), (15.0, 0.5), (-15.0, 0.5)):
+        _, state, _ = _estimate()
+        assert multi_node.relative_error(state, 0, 0) == 0.0
+        _ended_locally(state, off_ms)
+        assert multi_node.relative_error(state, 0, 0) == pytest.approx(error)
+        assert multi_node.relative_error(state, 0, 1) == 0.0  # another EN
+
+
+def test_an_en_that_cannot_trust_its_estimates_keeps_a_margin():
+    """55 ms at home, and a deadline of 60: in time, if demands are as seen."""
+    kept = P._replace(tie_noise=0.0, local_preference=0.2, sn_price=0.0, local_price=0.0)
+    near = {"local_wait_ms": 25.0, "status_ms": np.nan, "cycles": 540_000.0, "time_ms": 9000.0}
+    asked = tasks(CAMPUS, carries=1, **near, generated_ms=9000.0, deadline_ms=60.0)
+    easy = tasks(CAMPUS, carries=1, **near, generated_ms=9000.0, deadline_ms=220.0)
+    exact, unsure = (multi_node.dispatcher(SITE, kept) for _ in range(2))
+    _ended_locally(exact.state, 0.0)
+    _ended_locally(unsure.state, 15.0)
+    assert exact.decide(asked).tolist() == [0]
+    assert unsure.decide(asked).tolist() != [0]
+    assert unsure.decide(easy).tolist() == [0]
+    # The same doubt about SNs: the chance to be in time there is less, with slack to spare.
+    upload = SITE.upload_ms(easy)[0]
+    sure, doubted = (
+        multi_node.expected(seen_tasks(easy), rule.state, 0, 0, upload[0], 0.0)[0]
+        for rule in (exact, unsure)
+    )
+    assert doubted < sure
 
 
 def _seen(work_ms, now=100.0, storage=None, acknowledged=None):
