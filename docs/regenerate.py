@@ -172,6 +172,8 @@ def pages(simulated: bool = True) -> Pages:
             "standings": found["results/many.md"].pop("standings"),
             "thesis": thesis.table(_read_told(THESIS)),
         }
+    if (surprises := studies["surprises"]) is not None:
+        found["results/surprises.md"] = {"surprises": crowd_page.standings(surprises.metrics)}
     if universal is not None and pair is not None:
         found[CARD] = crowd_page.card(universal, pair)
     if past is not None and paper is not None:

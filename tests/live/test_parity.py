@@ -224,7 +224,7 @@ def test_what_counts_as_a_difference(ours, theirs, same, monkeypatch):
     columns = {"action": 0, "decided_ms": 1, "finished_ms": 2, "outcome": 3, "refused": 4}
     live, simulated = (
         SimpleNamespace(
-            episode=None, heard=None, heard_ms=None, updates=number, update_decisions=number + 1,
+            episode=None, heard=lambda: None, updates=number, update_decisions=number + 1,
             **{name: np.array([values[place]]) for name, place in named.items()},
         )
         for number, values, named in ((3, ours, live_columns), (5, theirs, columns))

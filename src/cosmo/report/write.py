@@ -103,8 +103,8 @@ def _figures(
 
 def known_words(study: Study, scenario: str) -> str:
     """What nodes knew, and what surprised them, as one line of Markdown."""
-    played = next(each for each, *_ in study.plan.points() if each.name == scenario)
-    return in_markdown(" ".join(knowledge(played)))
+    played = [each for each, *_ in study.plan.points() if each.name == scenario]
+    return in_markdown(" ".join(knowledge(played[0]))) if played else ""
 
 
 def write_tables(results: tables.Results, folder: Path, suffix: str, known: str) -> list[Path]:
