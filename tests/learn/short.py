@@ -16,8 +16,12 @@ def short_config(episodes=3, *settings):
     return load_config("paper", [*TRAINING, f"episodes={episodes}", *settings])
 
 
-def short_runs(*seeds, rate=300, window_ms=1500):
+OUTAGES = ("sn.outage={up_ms = 120, down_ms = 60}",)  # some in every short episode
+
+
+def short_runs(*seeds, rate=300, window_ms=1500, more=()):
     ways = [f"episode.window_ms={window_ms}", "episode.warmup_ms=0", f"workload.rate={rate}"]
+    ways += more
     scenario = load("paper", ways)
     return [Run(scenario, seed) for seed in seeds]
 

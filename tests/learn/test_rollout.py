@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from short import played, played_episode, short_config, short_runs
+from short import OUTAGES, played, played_episode, short_config, short_runs
 
 from cosmo import SnStates, play
 from cosmo.learn import en_agent, sn_agent
@@ -12,6 +12,7 @@ from cosmo.learn.coordinator import Intervals
 from cosmo.learn.trainer import Trainer
 from cosmo.measure import task_utility
 from cosmo.policy.learned import Learned, LearnedDispatcher, LearnedUpdater
+from cosmo.workload.table import RETURNS
 from cosmo.world import Worlds
 from cosmo.world.records import FP
 from observations import site
@@ -41,10 +42,11 @@ def test_intervals_are_written_in_order_and_only_when_their_tasks_are_final():
     assert intervals.reward[0, :3].tolist() == [3.0, 5.0, 1.0]
 
 
-@pytest.mark.parametrize("window_ms", [300, 1500])
-def test_every_utility_is_counted_once_in_exactly_one_interval(window_ms):
+@pytest.mark.parametrize(("window_ms", "more"), [(300, ()), (1500, ()), (1500, OUTAGES)])
+def test_every_utility_is_counted_once_in_exactly_one_interval(window_ms, more):
+    """Also where SNs fail: a return ends the interval that an outage has cut short (R38)."""
     trainer, rollout = played_episode(
-        short_runs(0, 1, rate=200, window_ms=window_ms), short_config()
+        short_runs(0, 1, rate=200, window_ms=window_ms, more=more), short_config()
     )
     done = rollout.intervals
     cost_weight = 4.0 * 0.5 * 2
@@ -59,6 +61,11 @@ def test_every_utility_is_counted_once_in_exactly_one_interval(window_ms):
         assert (done.pending[run] == 0).all()
         # Interval by interval, from the decision times alone.
         starts = done.start_ms[run, :count]
+        ends = starts + done.length_ms[run, :count]
+        np.testing.assert_allclose(ends[:-1], starts[1:], atol=1e-9)
+        returned = outcome.episode.events.time_ms[outcome.episode.events.what == RETURNS]
+        assert set(returned[returned < window_ms]) <= set(starts)
+        assert bool(len(returned)) == bool(more)
         which = np.searchsorted(starts, outcome.decided_ms, side="right") - 1
         sums = np.bincount(which, weights=gained, minlength=count)
         sent = done.action[run, :count] < 9
@@ -111,15 +118,14 @@ def test_transitions_hold_what_the_agents_saw_did_and_got(window_ms):
         )
 
 
-@pytest.mark.parametrize("window_ms", [300, 1500])
+@pytest.mark.parametrize(("window_ms", "more"), [(300, ()), (1500, ()), (1500, OUTAGES)])
 @pytest.mark.parametrize(
     "settings", [(), ("en.hierarchical=false",), ("en.with_age=true", "encoder.semantic=false")]
 )
-def test_training_and_a_node_with_numpy_alone_decide_alike(settings, window_ms):
+def test_training_and_a_node_with_numpy_alone_decide_alike(settings, window_ms, more):
     """Greedy episodes by the compiled networks and by `cosmo.policy`, hidden state included."""
-    trainer, rollout = played_episode(
-        short_runs(3, 4, rate=250, window_ms=window_ms), short_config(3, *settings), explore=False
-    )
+    runs = short_runs(3, 4, rate=250, window_ms=window_ms, more=more)
+    trainer, rollout = played_episode(runs, short_config(3, *settings), explore=False)
     outcomes = play(
         trainer.runs[0].scenario, Learned(trainer.agents()), list(rollout.worlds.episodes)
     )

@@ -22,8 +22,11 @@ class Intervals:
     the window's end belong to the last one, so that every task is in one of them.
     """
 
-    def __init__(self, runs: int, window_ms: float, config: TrainingConfig) -> None:
-        self.most = most = math.ceil(window_ms / min(config.sn.intervals_ms)) + 2
+    def __init__(
+        self, runs: int, window_ms: float, config: TrainingConfig, returns: int = 0
+    ) -> None:
+        """`returns` is how often an SN comes back from an outage at most, and is asked anew."""
+        self.most = most = math.ceil(window_ms / min(config.sn.intervals_ms)) + 2 + returns
         self.count = np.zeros(runs, np.int64)
         self.seen = np.zeros((runs, most, config.sn_inputs), np.float32)
         self.before = np.zeros((runs, most, config.sn.hidden), np.float32)

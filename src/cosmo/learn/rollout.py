@@ -19,6 +19,7 @@ from cosmo.measure import utility, weights_of
 from cosmo.policy.features import Features
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
+from cosmo.workload.table import RETURNS
 from cosmo.world import site_of
 from cosmo.world.records import FP, SETTLED_ROWS
 
@@ -47,7 +48,8 @@ class Rollout:
         most = max(counts)
         remotes = config.en_inputs(scenario.links.most_sns)[1]
         self._en_inputs = sum(config.en_inputs(scenario.links.most_sns))
-        self.intervals = Intervals(runs, episodes[0].window_ms, config)
+        returns = max(int((each.events.what == RETURNS).sum()) for each in episodes)
+        self.intervals = Intervals(runs, episodes[0].window_ms, config, returns)
         self._sizes = _sizes(scenario, config, remotes, episodes[0].window_ms)
         self._scales = _scales(scenario)
         en_steps, sn_steps = steps or (np.zeros(runs, np.int64), np.zeros(runs, np.int64))

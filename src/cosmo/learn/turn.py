@@ -16,8 +16,9 @@ from cosmo.learn.en_agent import ACCEPT_LABEL, ACTION, ROUTE_LABEL
 from cosmo.node import RAW
 from cosmo.policy import features
 from cosmo.policy.features import EN_LINK, EN_LOCAL
+from cosmo.policy.rules import run as rules
 from cosmo.world import kernel
-from cosmo.world.compiled import compiled, entry_point, fingerprint_of
+from cosmo.world.compiled import compiled, compiled_rule, entry_point, fingerprint_of
 from cosmo.world.records import EN_ROWS, SN_ROWS
 from cosmo.world.status import since
 
@@ -101,6 +102,9 @@ class Notes(NamedTuple):
     hidden: Floats  # [run, unit] as it is now
     intervals_ms: Doubles
     scratch: Floats  # room for layers
+
+
+_has_returned = compiled_rule(rules.has_returned)
 
 
 @compiled
@@ -240,8 +244,10 @@ def _dispatch(sizes, scales, networks, turn, chance, notes, n):
     interval = notes.decisions[run] - 1
     following = notes.start_ms[run, interval] + notes.length_ms[run, interval]
     begun = notes.start_ms[run, interval]
-    if task.time_ms >= following and following < sizes.window_ms:
-        interval, begun = interval + 1, following
+    # An outage voids the pending decision: the interval lasts until the SN is back (R38).
+    there = turn.truth.sn_up[n, 0]
+    if there and task.time_ms >= following and following < sizes.window_ms:
+        interval, begun = interval + 1, task.time_ms
     worth = sizes.discount_per_ms ** (task.time_ms - begun)
     notes.interval[run, task.task] = interval
     notes.worth[run, task.task] = worth
@@ -265,6 +271,10 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
     node = turn.seen.update[n]
     run, sn, scratch, size = node.world, node.sn, notes.scratch, sizes.dimensions
     which = notes.decisions[run]
+    if _has_returned(node):  # R38: that ends the interval, and the SN remembers nothing
+        notes.length_ms[run, which - 1] = node.time_ms - notes.start_ms[run, which - 1]
+        for k in range(sizes.hidden):
+            notes.hidden[run, k] = 0.0
     seen, hidden = notes.seen[run, which], notes.hidden[run]
     oldest = 0
     for en in range(turn.seen.acknowledged_ms.shape[1]):
@@ -276,7 +286,10 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
         turn.answers.numbers[n, k] = seen[k]
         seen[size + k] = turn.seen.acknowledged[n, oldest, k]
     others = seen[2 * size :]
-    others[0] = _age(scales, node.time_ms, turn.seen.acknowledged_ms[n, oldest])
+    source = turn.seen.acknowledged_ms[n, oldest]
+    if source != source:  # nothing since the SN is up
+        source = node.up_since_ms
+    others[0] = _age(scales, node.time_ms, source)
     others[1] = node.recent_delay_ms / scales.delay_ms
     others[2] = node.recent_success
     others[3] = node.recent_failure
@@ -335,7 +348,7 @@ def _entry_point(fingerprint: str) -> Any:
 
 def _fingerprint() -> str:
     """Of everything that is compiled in: whole rooms, so that no constant can be forgotten."""
-    rooms = kernel, node_room, features, forward
+    rooms = kernel, node_room, features, forward, rules
     return fingerprint_of(*(Path(str(room.__file__)).parent for room in rooms))
 
 
