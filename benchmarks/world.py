@@ -4,7 +4,8 @@
 
 Prints, from one run: tasks per second of both (a batch of 64 worlds, a policy in Python), whether
 their outcomes agree, how the engine's cost per task changes with simulated time and with the number
-of worlds, and its memory per task. Every figure is the best of several rounds that take turns.
+of worlds, what a world that surprises costs, and its memory per task. Every figure is the best of
+several rounds.
 """
 
 import sys
@@ -28,6 +29,7 @@ WORLDS = sized(64, 8)
 SECONDS = sized((1, 10, 100, 1000), (1, 4))  # simulated, to see whether cost grows with time
 COUNTS = sized((1, 10, 100, 1000), (1, 10))
 MEMORY_SECONDS = sized((100, 200), (5, 10))
+SURPRISED = (("paper", 320, "local-until-full"), ("campus", 150, "power-of-d"))
 TASKS = sized(200_000, 2_000)  # a round plays at least so many
 
 Case = Callable[[], tuple[float, int]]  # → seconds, tasks
@@ -136,6 +138,33 @@ def over_worlds() -> None:
     print(f"  {max(COUNTS)} as `simulate` plays them {each:8.0f} ns a task (with metrics)")
 
 
+# Everything that may surprise nodes (R35 to R39), as often as on the presets that have it.
+SURPRISES = (
+    "workload.demand.spread=0.5",
+    "workload.wave={amplitude = 0.3, period_ms = 4000}",
+    "en.speed={factors = [1.0, 0.7], dwell_ms = [2000, 1000]}",
+    "sn.speed={factors = [1.0, 0.5], dwell_ms = [2000, 1000]}",
+    "sn.outage={up_ms = 8000, down_ms = 500}",
+    "background.rates=[1, 5]",
+    "background.dwell_ms=[1000, 1000]",
+)
+
+
+def surprises() -> None:
+    """What all of them cost, a task or tenant's task, with rules that are compiled."""
+    print("\nwith everything that surprises, against a world without:")
+    for preset, rate, rule in SURPRISED:
+        costs = []
+        for more in ((), SURPRISES):
+            scenario = load(preset, [f"workload.rate={rate}", *more])
+            episodes = [episode(scenario, 0, number) for number in range(sized(20, 2))]
+            count = tasks_of(episodes) + sum(len(each.background) for each in episodes)
+            play(scenario, rule, episodes)  # compile
+            spent = min(seconds(partial(play, scenario, rule, episodes)) for _ in range(ROUNDS))
+            costs.append(spent / count)
+        print(f"  {preset}, {rule}: {costs[1] / costs[0]:.2f} times (target: 1.4)")
+
+
 def memory() -> None:
     """Bytes that another task adds: its row in the workload, in the engine and in the outcome."""
     sizes = {}
@@ -160,5 +189,6 @@ if __name__ == "__main__":
     same = against_simpy()
     over_time()
     over_worlds()
+    surprises()
     memory()
     sys.exit(0 if same else "the engine and SimPy do not play the same world")

@@ -45,17 +45,7 @@ class FullInformation(Method, Yardstick):
         return np.array([best_route(tasks, truth, row) for row in rows], np.int64)
 
 
-class SharedKnowledge(Method, Yardstick):
+class SharedKnowledge(FullInformation):
     """Takes the fastest route, knowing all nodes and all tasks under way (not deployable)."""
 
-    privileged = True
     behind_all = True
-
-    def dispatcher(self, site: Site) -> Dispatcher:
-        """Stateless."""
-        return self
-
-    def decide_knowing(self, tasks: DispatchObservation, truth: Truth) -> NDArray[np.int64]:
-        """The fastest route by which nothing that is under way is overtaken; ties to the lower."""
-        rows = range(len(tasks))
-        return np.array([best_route(tasks, truth, row) for row in rows], np.int64)

@@ -34,15 +34,16 @@ def _demand(scenario: Scenario) -> str:
 
 def _loads(scenario: Scenario) -> str:
     load = scenario.workload
-    told = f"Nodes are told the planned mean of {load.rate:g} tasks/s per EN"
+    # Without its number: a study plays the scenario at rates of its own, and tells nodes these.
+    told = "Nodes are told the planned mean rate of tasks of an EN"
     uneven = load.weights and len(set(load.weights)) > 1
     if load.trace:
         return f"{told}; loads are those of the trace."
     parts = []
     if uneven:
         mean = sum(load.weights) / len(load.weights)
-        low, high = (load.rate * each / mean for each in (min(load.weights), max(load.weights)))
-        parts.append(f"ENs have {low:.3g} to {high:.3g} tasks/s")
+        low, high = min(load.weights) / mean, max(load.weights) / mean
+        parts.append(f"ENs have {low:.3g} to {high:.3g} times as many")
     if load.wave is not None and load.wave.amplitude > 0.0:
         percent = 100.0 * load.wave.amplitude
         period_s = load.wave.period_ms / 1000.0
