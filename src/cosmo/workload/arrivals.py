@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.scenario import Scenario
-from cosmo.scenario.model import Workload
+from cosmo.scenario.loads import Workload
 
 Floats = NDArray[np.float64]
 
