@@ -18,6 +18,7 @@ EN = 18_000.0  # cycles per ms
 TESTBED = {"handler.kind": "testbed", "method.use": "all-offload"}
 # Whatever else the machine does: deadlines are long, and only least times are checked.
 CALM = ["engine=live", "live.most_late_ms=1000", "episode.warmup_ms=0", "workload.rate=20"]
+CLOCKS_MS = 20.0  # that clocks of processes may differ while both cores are busy
 CALM += ["workload.deadline.clip_ms=[2000, 2000]", "sn.storage_bytes=1e8"]
 
 
@@ -108,7 +109,7 @@ def test_work_on_daemons_takes_true_cycles_at_the_node_s_speed(tmp_path):
     [outcome] = play_episodes(scenario, "all-local", [from_tasks(scenario, tasks, 0, 0)])
     assert len(outcome.tasks) == 10
     delay = outcome.finished_ms - outcome.tasks.time_ms
-    assert (delay >= 99.0).all()  # 100 ms of service, less what one clock differs from another
+    assert (delay >= 100.0 - CLOCKS_MS).all()  # of service; 20 if cycles were as declared
     assert (outcome.outcome == TP).all()
 
 
@@ -121,10 +122,10 @@ def test_an_sn_of_daemons_is_killed_and_back_and_tenants_take_its_slots(tmp_path
     [outcome] = simulate(load("paper", [*CALM, *settings]), "all-offload", seed=100).outcomes
     finished, reached = outcome.finished_ms, outcome.decided_ms
     held = (reached > 200.0) & (reached < 900.0)
-    assert np.nanmin(finished[held]) >= 1099.0
+    assert np.nanmin(finished[held]) >= 1100.0 - CLOCKS_MS
     lost = outcome.outcome[(reached > 1700.0) & (reached < 2100.0)]
     assert len(lost) > 4
     assert (lost == FP).all()
     assert (outcome.outcome[reached > 3000.0] == TP).any()  # the process that has taken over
     # Lost tasks are missed at their deadlines.
-    assert (finished[(reached > 1700.0) & (reached < 2100.0)] >= 3700.0).all()
+    assert (finished[(reached > 1700.0) & (reached < 2100.0)] >= 3700.0 - CLOCKS_MS).all()
