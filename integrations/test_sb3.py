@@ -38,11 +38,12 @@ def test_sb3_is_content(kind, scenario):
 
 def test_the_example_runs_on_a_small_budget(tmp_path):
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "sb3_dqn.py"), "2000"],
+        [sys.executable, str(EXAMPLES / "sb3_ppo.py"), "16000"],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "sb3:dqn.zip,updater=periodic-37: success 0." in done.stdout
-    assert (tmp_path / "dqn.zip").exists()
+    assert "sb3:ppo.zip,updater=periodic-37: success 0." in done.stdout
+    assert (tmp_path / "ppo.zip").exists()
+    assert (tmp_path / "curve.png").stat().st_size > 10_000
 
 
 def test_a_saved_model_is_a_method(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-BUDGETS = {"sb3_dqn.py": "2000", "rllib_both.py": "4000"}
+BUDGETS = {"sb3_ppo.py": "4000", "rllib_both.py": "4000"}
 NO_FURTHER = ["--episodes", "1", "--set", "episode.window_ms=3000"]
 
 

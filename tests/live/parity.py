@@ -16,15 +16,15 @@ def _random_layers(found, random, scale):
     return {name: scale * random.standard_normal((1, *shape)) for name, shape in found.items()}
 
 
-def untrained(name, sns=1):
+def untrained(name):
     """A method that learns, with networks that were drawn: it acts, if not well."""
     random = np.random.default_rng(7)
     if name == "cosmo":
         config = load_config("paper")
         en, sn, encoder = config.en, config.sn, config.encoder
-        inputs = 10, sns * (encoder.dimensions + 3)
+        inputs = 10, encoder.dimensions + 3
         layers = {
-            "en": shapes(*inputs, 1 + sns, en.hierarchical, en.branch, en.fusion),
+            "en": shapes(*inputs, en.hierarchical, en.branch, en.fusion),
             "sn": sn_shapes(config.sn_inputs, sn.projection, sn.hidden, sn.actions),
             "encoder": encoder_shapes(encoder.hidden, encoder.dimensions),
         }

@@ -17,7 +17,7 @@ DOCS, EXAMPLES = ROOT / "docs" / "live.md", ROOT / "examples" / "live"
 
 
 def test_every_metric_has_a_line_of_help_and_stands_in_the_docs():
-    texts = "".join(path.read_text() for path in ROOM.glob("*.py") if path.name != "top.py")
+    texts = "".join(path.read_text() for path in ROOM.rglob("*.py") if path.name != "top.py")
     counted = set(re.findall(r'counters\.add\(\s*"(\w+)"', texts))
     shown = set(re.findall(r'\("(\w+)", (?:\{|sn\b)', texts))
     assert len(counted) > 10

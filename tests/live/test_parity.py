@@ -29,14 +29,14 @@ def differences(scenario, make_method, found, seed, number=0):
 PLAIN = sorted(METHODS.keys() - TRAINED.keys())
 
 
-def _maker(name, sns=1):
-    drawn = untrained(name, sns) if name in TRAINED else None
+def _maker(name):
+    drawn = untrained(name) if name in TRAINED else None
     return lambda: drawn or method(name)
 
 
 def _check(scenario, name, number=0):
     found = episode(scenario, 3, number)
-    made = _maker(name, scenario.sn.count)
+    made = _maker(name)
     compared = differences(scenario, made, found, 3, number)
     assert compared.tasks.tolist() == []
     assert compared.live == compared.simulated
@@ -75,7 +75,7 @@ def method_sends(name):
 @pytest.mark.parametrize(
     "name",
     [
-        *("cosmo-next", "prequal", "admission-control", "all-offload"),
+        *("cosmo", "cosmo-next", "prequal", "admission-control", "all-offload"),
         *("in-flight:hot_ms=5", "jbt:high_ms=9,low_ms=3", "jiq", "lsq", "leaky-bucket"),
     ],
 )
@@ -151,7 +151,7 @@ def test_links_that_fade_and_ues_that_leave_change_nothing(name):
     assert len(found.tasks) > 0
 
 
-@pytest.mark.parametrize("name", ["cosmo-next", "prequal", "self-tracking"])
+@pytest.mark.parametrize("name", ["cosmo", "cosmo-next", "prequal", "self-tracking"])
 def test_ens_that_reach_different_sns_do_so_too(name):
     uneven = ["sn.count=3", "backhaul.reach=[[0, 2], [1], [0, 1, 2]]", "workload.rate=180"]
     _check(load("campus", [*SHORT, *uneven]), name)

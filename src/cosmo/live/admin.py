@@ -5,17 +5,12 @@ import html
 import ipaddress
 import re
 import socket
-from typing import TYPE_CHECKING
 
 from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig
-from cosmo.live.metrics import Measured, exposition
+from cosmo.live.metrics import exposition
 from cosmo.live.realtime import RealClock
-from cosmo.live.serve_en import EnServer
-from cosmo.node import STORAGE, WORK
-
-if TYPE_CHECKING:
-    from cosmo.live.serve_sn import SnServer
+from cosmo.live.server import NodeServer
 
 _LONGEST_S = 5.0  # for a request
 _MOST = 32  # requests at a time: whoever holds more open must not use up the node's descriptors
@@ -29,7 +24,7 @@ _OTHER_HOST = (
 class Admin:
     """A very small HTTP server: GET of three paths, one request a connection."""
 
-    def __init__(self, node: "EnServer | SnServer", clock: RealClock, config: NodeConfig) -> None:
+    def __init__(self, node: NodeServer, clock: RealClock, config: NodeConfig) -> None:
         self._node, self._clock, self._config = node, clock, config
         self._server: asyncio.Server | None = None
         own = config.admin.rpartition(":")[0], config.name, socket.gethostname(), "localhost"
@@ -107,45 +102,4 @@ class Admin:
     def text(self) -> str:
         """All metrics."""
         counted = self._node.counters.samples()
-        return exposition([*counted, *self._measured()], self._config.name)
-
-    def _measured(self) -> list[Measured]:
-        node, now = self._node, self._clock.now()
-        state = node.core.station.state(now)
-        late = self._clock.lateness_ms
-        found: list[Measured] = [
-            ("uptime_seconds", {}, now * self._clock.scale / 1000.0),
-            ("tasks_in_node", {}, float(node.core.station.requests)),
-            ("work_cycles", {}, float(state[WORK])),
-            ("free_bytes", {}, float(state[STORAGE])),
-            ("timer_late_seconds", {}, late),
-            ("timer_late_max_seconds", {}, late.most / 1000.0),
-        ]
-        if not isinstance(node, EnServer):
-            core = node.core
-            found += [
-                ("update_decisions_total", {}, float(core.decisions)),
-                ("updates_suppressed_total", {}, float(core.suppressed)),
-            ]
-            return found
-        runner = node.core.runner
-        found += [
-            ("calls", {}, float(node.in_flight)),
-            ("guard_seconds", {}, node.core.guard_ms() / 1000.0),
-            ("path_overhead_seconds", {}, node.overhead.window),
-            ("delay_seconds", {}, node.delay_ms),
-            ("on_fallback", {}, float(getattr(runner, "on_fallback", False))),
-            ("method_info", {"method": runner.name}, 1.0),
-        ]
-        if hasattr(runner, "decision_ms"):
-            found.append(("decision_seconds", {}, runner.decision_ms))
-        for connection, cache in zip(node.connections, node.core.caches, strict=True):
-            sn = {"sn": connection.peer.name}
-            found += [
-                ("sn_silent", sn, float(cache.silent)),
-                ("status_age_seconds", sn, (now - cache.source_ms) / 1000.0),
-                ("round_trip_seconds", sn, connection.round_trip_ms / 1000.0),
-            ]
-            for place, number in enumerate(cache.numbers):
-                found.append(("status_value", {**sn, "number": str(place)}, float(number)))
-        return found
+        return exposition([*counted, *self._node.measured(self._clock.now())], self._config.name)

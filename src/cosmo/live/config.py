@@ -229,10 +229,25 @@ class Prices(_Group):
     per_number: NotNegative
 
 
+class PickerGroup(_Group):
+    """What a picker chooses from, and what it does beyond a method's word."""
+
+    # static:ADDRESS,… file:PATH dns:NAME:PORT …: where endpoints are listed (`live.picker.sources`)
+    endpoints: str = ""
+    every_s: Seconds = 1.0  # between two looks at what cannot be watched
+    endpoint: Node = Node(
+        slots=1, cycles_per_ms=1.0, storage_bytes=1e9, queue_capacity=1000
+    )  # what is not said of one
+    deadline_ms: Annotated[Millis, Field(le=900_000)] = 15_000.0  # of a request that says nothing
+    ranked: Annotated[int, Field(strict=True, ge=1, le=16)] = 3  # endpoints in an answer
+    shed: bool = False  # 429 for what the method rejects; else it goes to the least busy endpoint
+    link_mbps: Positive = 10_000.0
+
+
 class NodeConfig(_Group):
     """One daemon."""
 
-    role: Literal["en", "sn"]
+    role: Literal["en", "sn", "picker"]
     name: Name
     description: str
     listen: Address
@@ -259,19 +274,24 @@ class NodeConfig(_Group):
     site: SiteGroup = (
         SiteGroup()
     )  # empty: what the node knows is itself, its neighbours and its peers
+    picker: PickerGroup = PickerGroup()
     peers: tuple[Peer, ...]
 
     @model_validator(mode="after")
     def _consistent(self) -> "NodeConfig":
-        if self.orca and self.role == "en":
-            raise ValueError("orca = true: must be false for an EN")
+        if self.orca and self.role != "sn":
+            raise ValueError("orca = true: must be false for an EN or a picker")
+        if (self.role == "picker") != bool(self.picker.endpoints):
+            raise ValueError("picker.endpoints: must be given for a picker, and for no other node")
+        if self.role == "picker" and (self.peers or self.site.reach):
+            raise ValueError("peers: must be empty for a picker, which has picker.endpoints")
         if self.site.reach:
             self._check_place()
         elif self.role == "sn" and self.number:
             raise ValueError(f"number = {self.number}: must be 0 unless site describes all SNs")
         elif self.number > self.neighbours:
             raise ValueError(f"number = {self.number}: must be at most neighbours")
-        if not self.peers:
+        if not self.peers and self.role != "picker":
             raise ValueError("peers: must name at least one node")
         names = [peer.name for peer in self.peers]
         if len(set(names)) < len(names):
@@ -295,7 +315,7 @@ DOCUMENTS = Documents("config", NodeConfig, "cosmo.live", "en", "method.use=pric
 
 
 def load_config(source: str | Path, settings: Iterable[str] = ()) -> NodeConfig:
-    """A preset (`en`, `sn`) or a TOML file that extends one, with single fields set."""
+    """A preset (`en`, `sn`, `picker`) or a TOML file that extends one, with single fields set."""
     return DOCUMENTS.load(source, settings)
 
 

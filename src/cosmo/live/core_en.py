@@ -90,10 +90,9 @@ class EnCore(Core):
         self.rules = rules or EnRules()
         super().__init__(site, index, site.en, clock, worker, links, self.rules.latency_weight)
         self.runner, self._transport = runner, transport
-        self._index, self._reach = np.array([index], np.int64), site.links.reach[index : index + 1]
-        self._no_links = np.tile(_NO_LINK, (1, self._reach.shape[1], 1))
-        carries = runner.method.carries
-        self.caches = [Cache(np.zeros(carries)) for _ in links]
+        self._index = np.array([index], np.int64)
+        self._look_around()
+        self.caches = [Cache(np.zeros(runner.method.carries)) for _ in links]
         self._throughput = Throughput(self.rules.throughput_weight, self.rules.nominal_mbps)
         self._away: dict[int, Item] = {}  # offloaded tasks that nothing was heard of, by number
         self._numbers = 0
@@ -101,6 +100,11 @@ class EnCore(Core):
         self._origin_ms, self._last_ms, self._new = 0.0, -math.inf, False
         self.guard_ms: Callable[[], float] = lambda: 0.0
         self.on_choice: Callable[[DispatchObservation, Item], None] | None = None
+
+    def _look_around(self) -> None:
+        """What observations of the site's links are made of."""
+        self._reach = self.site.links.reach[self.index : self.index + 1]
+        self._no_links = np.tile(_NO_LINK, (1, self._reach.shape[1], 1))
 
     @property
     def sns(self) -> int:
@@ -130,7 +134,7 @@ class EnCore(Core):
             return
         self._look_back(item, now)
         seen = self.observation(item, now)
-        item.action = self.runner.choose(seen)
+        item.action = self._obeyed(item, self.runner.choose(seen), now)
         item.decided_ms = now
         if self.on_choice is not None:
             self.on_choice(seen, item)
@@ -144,6 +148,10 @@ class EnCore(Core):
         else:
             self._tell(item, GIVEN_UP, False, now)
             self._end(item, Fate.REJECTED, b"")
+
+    def _obeyed(self, item: Item, action: int, now: float) -> int:
+        """What is done on the method's word: at an EN whatever it says."""
+        return action
 
     def _look_back(self, item: Item, now: float) -> None:
         """Let a method begin with this task if it is new here, or has had nothing to do for long.
@@ -172,12 +180,13 @@ class EnCore(Core):
             np.float64,
         )
         links = self._no_links.copy()
-        for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True)):
-            source_ms, backlog_ms = cache.source_ms - started, self._backlog_ms(sn, now)
-            links[0, sn] = *link.statistics(now), source_ms, backlog_ms
+        links[0, : len(self.links)] = [
+            (*link.statistics(now), cache.source_ms - started, self._backlog_ms(sn, now))
+            for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True))
+        ]
         status = np.zeros((1, self._reach.shape[1], len(self.caches[0].numbers)))
-        for sn, cache in enumerate(self.caches):
-            status[0, sn] = cache.numbers
+        if status.shape[2]:
+            status[0, : len(self.caches)] = [cache.numbers for cache in self.caches]
         return DispatchObservation(
             world=_WORLD,
             en=self._index,
@@ -241,7 +250,8 @@ class EnCore(Core):
         arrival = self.links[sn].send(item.input_bytes, now)
         self._transport.offload(sn, item, arrival)
         if self.rules.expires:
-            self._clock.at(max(item.expires_ms, now), DEADLINE, partial(self._stop_waiting, item))
+            stop = partial(self._stop_waiting, item)
+            item.patience = self._clock.at(max(item.expires_ms, now), DEADLINE, stop)
 
     def _stop_waiting(self, item: Item) -> None:
         """The deadline of an offloaded task passes (R38): its method hears so, and nothing later.
@@ -368,8 +378,9 @@ class EnCore(Core):
 
     def _end(self, item: Item, fate: Fate, output: bytes) -> None:
         item.ended = True
-        if item.expiry is not None:
-            item.expiry.cancel()
+        for timer in (item.expiry, item.patience):
+            if timer is not None:
+                timer.cancel()
         self._answer(item, fate, output)
 
     def _answer(self, item: Item, fate: Fate, output: bytes) -> None:

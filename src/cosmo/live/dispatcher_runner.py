@@ -43,6 +43,21 @@ class DispatcherRunner:
         self._dispatcher = made_dispatcher(self.method, self.site)
         self._fates = []
 
+    def resize(self, site: Site, same: bool) -> bool:
+        """The site has other columns: further ones at its end (`same`), or all others.
+
+        Returns whether the dispatcher keeps what it knows of those that stay; if not, it is the
+        old one, of the old site, and must start over.
+        """
+        self.site = site
+        if not same:
+            return False
+        before, made = self._dispatcher, made_dispatcher(self.method, site)
+        kept = made.take_over(before)
+        if kept:
+            self._dispatcher = made
+        return kept
+
 
 def checked_action(method: Method, dispatcher: Dispatcher, seen: DispatchObservation) -> int:
     """Ask a dispatcher about one task; InputError if the answer is not an allowed action."""

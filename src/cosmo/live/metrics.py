@@ -23,17 +23,22 @@ HELP = {
     "decision_seconds": "Time that the method takes for a decision.",
     "decisions_total": "Decisions of the method: local, an SN's name, or reject.",
     "delay_seconds": "Time from a task's generation to its result.",
+    "endpoints": "Endpoints that a picker chooses from.",
     "execute_errors_total": "Calls of SNs that failed as calls, by their status.",
     "free_bytes": "Storage that no task has reserved.",
     "guard_seconds": "Time that is subtracted from every budget that the method sees.",
     "hung_up_total": "Connections that were ended since their address had too many.",
     "method_changes_total": "How often another method took over.",
     "method_info": "Who decides at the moment, as a label.",
+    "odd_headers_total": "Requests with a header for the picker that cannot be read.",
     "on_fallback": "1 while the method is not trusted.",
     "path_overhead_seconds": "Time that the path to an SN adds to what the EN has estimated.",
     "peer_lies_total": "Messages of a peer that cannot be true; an SN is then treated as silent.",
+    "redirected_total": "Requests whose endpoint a picker chose without its method.",
+    "requests_in_flight": "Requests that a picker has sent to an endpoint and that have not ended.",
     "reruns_total": "Tasks that the EN did itself because their SN vanished.",
     "round_trip_seconds": "Time that a small message takes to an SN and back.",
+    "served_elsewhere_total": "Requests that the proxy sent to another endpoint than the first.",
     "shadow_differs_total": "Decisions that the shadow would have taken otherwise.",
     "shadow_faults_total": "Decisions that the shadow could not take.",
     "shadow_total": "Decisions that the shadow was asked about.",
@@ -64,6 +69,12 @@ class Counters:
         """Count."""
         key = name, tuple(sorted(labels.items()))
         self._counts[key] = self._counts.get(key, 0.0) + amount
+
+    def forget(self, value: str) -> None:
+        """Drop whatever has this label: its owner is gone, and others come without end."""
+        gone = [key for key in self._counts if any(value == text for _, text in key[1])]
+        for key in gone:
+            del self._counts[key]
 
     def get(self, name: str, **labels: str) -> float:
         """So far; 0 if never."""

@@ -1,6 +1,7 @@
 """Who is at the other end of a call: names of certificates, and who may call."""
 
 import os
+import ssl
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -77,6 +78,25 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials | None:
         return None
     key, certificate, authority = _files(tls)
     return grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=True)
+
+
+def server_ssl(tls: Tls) -> ssl.SSLContext | None:
+    """The same for a server of HTTP/2 that is not gRPC's own."""
+    if not tls.certificate:
+        return None
+    _files(tls)  # says what cannot be read
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    made.verify_mode = ssl.CERT_REQUIRED
+    try:
+        made.load_cert_chain(tls.certificate, tls.key)
+        made.load_verify_locations(tls.authority)
+    except ssl.SSLError as error:
+        raise InputError(
+            f"tls.certificate = {tls.certificate!r}: is none for this key ({error.reason})"
+        ) from None
+    made.set_alpn_protocols(["h2"])
+    return made
 
 
 def channel_of(config: NodeConfig, address: str, name: str) -> grpc.aio.Channel:

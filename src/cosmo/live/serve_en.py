@@ -7,27 +7,21 @@ from typing import Any
 
 import grpc
 
-from cosmo.errors import InputError
 from cosmo.live import wire
 from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig
-from cosmo.live.core_en import EnCore, EnRules
-from cosmo.live.decisions import DecisionLog
+from cosmo.live.core_en import EnCore
+from cosmo.live.deciding import DecidingServer
 from cosmo.live.emulation import handler_of
-from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
-from cosmo.live.link import Link
 from cosmo.live.logs import Log
+from cosmo.live.metrics import Measured
 from cosmo.live.peers import check_caller
 from cosmo.live.realtime import RealClock
-from cosmo.live.samples import EmulationLead, Histogram, PathOverhead
-from cosmo.live.server import NodeServer
-from cosmo.live.shadow import Shadow
-from cosmo.live.smoothed import Estimates
+from cosmo.live.samples import EmulationLead
 from cosmo.live.sn_connection import SnConnection
 from cosmo.live.tasks import Fate, Item
-from cosmo.node import NOTHING, DispatchObservation, Method
+from cosmo.node import Method
 
-_WARM_UPS = 3
 _CLOCKS_DIFFER = 1.01  # as much at most
 _AFTER_S = 30.0  # results are waited for so long after the deadline, where late tasks go on
 
@@ -43,89 +37,23 @@ class _Call:
         self.working: asyncio.Task[None] | None = None  # the call of an SN
 
 
-class EnServer(NodeServer):
+class EnServer(DecidingServer):
     """The transport of an EN's core, and the handler of its service."""
 
     kind = "EN"
+    core: EnCore
 
     def __init__(
         self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
     ) -> None:
-        super().__init__(config, method, clock, log, boot)
+        super().__init__(config, method, clock, log, boot, config.peers)
         self._calls = 0
-        self.delay_ms = Histogram()  # of tasks with a result
-        self.overhead = PathOverhead(config.behaviour.most_guard_ms)
         self.lead = EmulationLead()
-        self.estimates = Estimates(self.site.tasks.mean_cycles)
-        self.decisions = DecisionLog(
-            config.log.decisions, config.log.rows, self._write_failed, config.log.seconds
-        )
-        links = [
-            Link(self.site.links, config.number, sn, up=True) for sn in range(len(config.peers))
-        ]
-        runner = self._runner(config, method)
-        rules = _rules(config)
-        self.core = EnCore(self.site, config.number, runner, clock, self.worker, self, links, rules)
-        runner.changed = self.core.start_over
-        self._take_behaviour(config)
-        self.core.on_choice, self.core.on_end = self._chosen, self._ended
-        self.shadow = self._shadow(config)
         self.connections = [SnConnection(self, sn, method) for sn in range(len(config.peers))]
 
-    def _runner(self, config: NodeConfig, method: Method) -> GuardedDispatcherRunner:
-        from cosmo.policy.registry import method as named
-
-        wanted = config.method
-        fallback = named(wanted.fallback)
-        if fallback.carries not in (NOTHING, method.carries):
-            raise InputError(
-                f"method.fallback = {wanted.fallback!r}: goes by statuses of {fallback.carries}"
-                f" numbers, but those of {wanted.use!r} have {method.carries}"
-            )
-        names = wanted.use, wanted.fallback
-        made = GuardedDispatcherRunner(
-            method, fallback, self.site, self.config.number, wanted.slow_ms, names
-        )
-        made.report = self._deciding
-        return made
-
-    def _shadow(self, config: NodeConfig) -> Shadow | None:
-        spec = config.method.shadow
-        return Shadow.of(spec, self.site, self.config.number) if spec else None
-
-    def reload(self, config: NodeConfig, method: Method) -> None:
-        """Take over what may change while a node runs; all of it has been validated."""
-        # A method that goes by no status can leave those that come alone.
-        self._check_reload(config, method.carries or self._carries)
-        runner, shadow, decisions = self._runner(config, method), self._shadow(config), None
-        if config.log != self.config.log:
-            decisions = DecisionLog(
-                config.log.decisions, config.log.rows, self._write_failed, config.log.seconds
-            )
-        # All is made; from here on nothing is refused.
-        runner.changed = self.core.start_over
-        self.core.runner, self.shadow = runner, shadow
-        self.core.start_over()
+    def _expect(self, method: Method) -> None:
         for each in self.connections:
             each.expect(method)
-        if decisions is not None:
-            self.decisions.close(wait=False)
-            self.decisions = decisions
-        self._take_limits(config)
-        self._take_behaviour(config)
-
-    def _take_behaviour(self, config: NodeConfig) -> None:
-        self.core.rules = _rules(config)
-        self.overhead.most_ms = config.behaviour.most_guard_ms
-        guarded = config.behaviour.guard
-        self.core.guard_ms = self.overhead.guard_ms if guarded else lambda: 0.0
-
-    def _deciding(self, who: str, why: str) -> None:
-        self.counters.add("method_changes_total", to=who)
-        self.log.warning("the deciding method has changed", now=who, why=why)
-
-    def _write_failed(self, why: str) -> None:
-        self.log.warning("the decision log cannot be written", why=why)
 
     @property
     def in_flight(self) -> int:
@@ -133,15 +61,8 @@ class EnServer(NodeServer):
         return self._calls
 
     def begin(self) -> None:
-        """Meet the SNs; before that, decide on tasks that nobody has sent, so that the first
-        that somebody has sent does not pay for what is done only once.
-        """
-        tasks = self.site.tasks
-        fake = Item(0, -1.0, tasks.deadline_ms[1], tasks.input_bytes[1], tasks.mean_cycles, ue=-1)
-        fake.residual_ms = self.config.expected.residual_ms
-        for _ in range(_WARM_UPS):
-            self.core.runner.choose(self.core.observation(fake, self.clock.now()))
-        self.core.start_over()
+        """Meet the SNs, with a method that has been warmed up."""
+        self._warm_up()
         for each in self.connections:
             each.begin()
 
@@ -216,27 +137,16 @@ class EnServer(NodeServer):
             )
         )
 
-    def _chosen(self, seen: DispatchObservation, item: Item) -> None:
-        action = item.action
-        name = "local" if action == 0 else "reject"
+    def _name_of(self, action: int) -> str:
         if 0 < action <= self.core.sns:
-            name = self.config.peers[action - 1].name
-        self.counters.add("decisions_total", action=name)
-        self.decisions.note(seen, item)
-        if self.shadow is not None:
-            self._loop.call_soon(self.shadow.ask, seen, action, self.counters)
+            return self.config.peers[action - 1].name
+        return "local" if action == 0 else "reject"
 
     def _ended(self, item: Item, fate: Fate) -> None:
-        self.counters.add("tasks_total", fate=fate.name)
-        if item.rerun:
-            self.counters.add("reruns_total")
-        now = self.clock.now()
-        if fate in (Fate.DONE, Fate.LATE):
-            self.delay_ms.add(now - item.generated_ms)
-            if item.action == 0:
-                spent_ms = now - item.started_ms
-                self.estimates.learn(item.kind, spent_ms * self.config.node.cycles_per_ms)
-        self.decisions.add(item, fate, now)
+        super()._ended(item, fate)
+        if fate in (Fate.DONE, Fate.LATE) and item.action == 0:
+            spent_ms = self.clock.now() - item.started_ms
+            self.estimates.learn(item.kind, spent_ms * self.config.node.cycles_per_ms)
 
     # SNs.
 
@@ -349,22 +259,28 @@ class EnServer(NodeServer):
         else:
             send()
 
-    def drain(self) -> None:
-        """Take nothing more."""
-        self.draining = True
+    def measured(self, now: float) -> list[Measured]:
+        """What operators look at, beside what is counted."""
+        found = super().measured(now)
+        for connection, cache in zip(self.connections, self.core.caches, strict=True):
+            sn = {"sn": connection.peer.name}
+            found += [
+                ("sn_silent", sn, float(cache.silent)),
+                ("status_age_seconds", sn, (now - cache.source_ms) / 1000.0),
+                ("round_trip_seconds", sn, connection.round_trip_ms / 1000.0),
+            ]
+            for place, number in enumerate(cache.numbers):
+                found.append(("status_value", {**sn, "number": str(place)}, float(number)))
+        return found
+
+    def facts(self) -> dict[str, float]:
+        """How it went so far: also how many statuses came."""
+        counted, peers = self.counters.get, self.config.peers
+        statuses = sum(counted("statuses_total", sn=peer.name) for peer in peers)
+        return {**super().facts(), "statuses": statuses}
 
     async def close(self) -> None:
         """Leave the SNs."""
         for each in self.connections:
             await each.close()
-        self.decisions.close()
-
-
-def _rules(config: NodeConfig) -> EnRules:
-    behaviour = config.behaviour
-    return EnRules(
-        answer_late=True,
-        drop_late=behaviour.late == "drop",
-        expires=behaviour.lost == "expire",
-        fresh_ms=behaviour.fresh_ms,
-    )
+        await super().close()

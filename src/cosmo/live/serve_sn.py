@@ -19,6 +19,7 @@ from cosmo.live.core_sn import SnCore, SnRules
 from cosmo.live.emulation import handler_of
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
+from cosmo.live.metrics import Measured
 from cosmo.live.orca import Orca
 from cosmo.live.peers import check_caller, names_of
 from cosmo.live.realtime import RealClock
@@ -69,6 +70,7 @@ class SnServer(NodeServer):
     """The transport of an SN's core, and the handlers of its service."""
 
     kind = "SN"
+    core: SnCore
 
     def __init__(
         self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
@@ -319,6 +321,20 @@ class SnServer(NodeServer):
         held_us = int((time.monotonic() - made_s) * 1e6 / self.clock.scale)
         told = wire.Status(sequence=sequence, held_us=held_us, numbers=numbers.tolist())
         out.put_nowait(wire.FromSn(status=told))
+
+    def measured(self, now: float) -> list[Measured]:
+        """What operators look at, beside what is counted."""
+        return [
+            *super().measured(now),
+            ("update_decisions_total", {}, float(self.core.decisions)),
+            ("updates_suppressed_total", {}, float(self.core.suppressed)),
+        ]
+
+    def facts(self) -> dict[str, float]:
+        """How it went so far: also how many statuses were decided on and sent."""
+        core = self.core
+        sent = {"updates": core.updates, "updates_suppressed": core.suppressed}
+        return {**super().facts(), **sent, "update_decisions": core.decisions}
 
     def drain(self) -> None:
         """Take nothing more; ENs are told by the end of their streams."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import grpc
@@ -15,11 +15,11 @@ from cosmo.live.emulation import true_cycles_of
 from cosmo.live.handlers import worker_of
 from cosmo.live.limits import Buckets, fault_of
 from cosmo.live.logs import Log
-from cosmo.live.metrics import Counters
+from cosmo.live.metrics import Counters, Measured
 from cosmo.live.peers import client_of
 from cosmo.live.realtime import RealClock
 from cosmo.live.sites import site_of_node
-from cosmo.node import Method
+from cosmo.node import STORAGE, WORK, Method
 
 Call = Callable[[Any, Any], Awaitable[Any]]  # message and context to answer
 
@@ -31,12 +31,20 @@ class NodeServer:
     """A node behind gRPC, before it knows which kind it is."""
 
     kind: str  # as people are told
+    core: Any  # the node itself
 
     def __init__(
-        self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
+        self,
+        config: NodeConfig,
+        method: Method,
+        clock: RealClock,
+        log: Log,
+        boot: int,
+        peers: Sequence[Any] | None = None,
     ) -> None:
+        """`peers` are those of the configuration unless others are given."""
         self.config, self.clock, self.log, self.boot = config, clock, log, boot
-        self.site = site_of_node(config)
+        self.site = site_of_node(config, peers)
         self.counters = Counters()
         self.draining = False
         self._carries = method.carries  # of statuses, as long as the node runs
@@ -45,6 +53,26 @@ class NodeServer:
         self._incoming = 0  # calls whose input is on its way
         self.callers = Connections(config.limits.connections)
         self.worker = worker_of(config, clock)
+
+    def measured(self, now: float) -> list[Measured]:
+        """What operators look at, beside what is counted."""
+        state, late = self.core.station.state(now), self.clock.lateness_ms
+        return [
+            ("uptime_seconds", {}, now * self.clock.scale / 1000.0),
+            ("tasks_in_node", {}, float(self.core.station.requests)),
+            ("work_cycles", {}, float(state[WORK])),
+            ("free_bytes", {}, float(state[STORAGE])),
+            ("timer_late_seconds", {}, late),
+            ("timer_late_max_seconds", {}, late.most / 1000.0),
+        ]
+
+    def facts(self) -> dict[str, float]:
+        """How it went so far."""
+        late = self.clock.lateness_ms
+        return {"timer_p99_ms": late.quantile(0.99), "timer_most_ms": late.most}
+
+    async def close(self) -> None:
+        """Leave the others."""
 
     def _true_cycles(self, content: bytes) -> float:
         """What a task takes by its input, in a test bed (R35); NaN: the cycles that it declares."""

@@ -1,6 +1,7 @@
 """A daemon's configuration as the `Site` that its method is told of."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +14,23 @@ from cosmo.seeds import Draws
 Ints = NDArray[np.int64]
 
 
-def site_of_node(config: NodeConfig) -> Site:
+def site_of_node(config: NodeConfig, peers: Sequence[Any] | None = None) -> Site:
     """What the node is told: the whole site if its file describes it; else ENs like itself, of
     which it is one, or itself alone of SNs, and its peers in their order.
 
-    Of itself, its peers and the links to them it goes by its own fields.
+    Of itself, its peers and the links to them it goes by its own fields. `peers` are those of the
+    configuration unless others are given.
     """
-    en, sn, reach = _whole(config) if config.site.reach else _own(config)
+    peers = config.peers if peers is None else peers
+    en, sn, reach = _whole(config) if config.site.reach else _own(config, peers)
     expected, links = config.expected, config.links
     return Site(
         en=en,
         sn=sn,
         links=Links(
             reach=reach,
-            up_mbps=_rates(config, reach, "up_mbps"),
-            down_mbps=_rates(config, reach, "down_mbps"),
+            up_mbps=_rates(config, peers, reach, "up_mbps"),
+            down_mbps=_rates(config, peers, reach, "down_mbps"),
             hops=np.full(reach.shape, links.hops),
             hop_delay_ms=np.full(reach.shape, links.hop_delay_ms),
             packet_bytes=links.packet_bytes,
@@ -47,9 +50,9 @@ def site_of_node(config: NodeConfig) -> Site:
     )
 
 
-def _own(config: NodeConfig) -> tuple[Nodes, Nodes, Ints]:
+def _own(config: NodeConfig, given: Sequence[Any]) -> tuple[Nodes, Nodes, Ints]:
     """(ENs, SNs, who reaches whom) without a description of the site."""
-    peers = _nodes(config.peers)
+    peers = _nodes(given)
     if config.role == "sn":
         return peers, _nodes([config.node]), np.zeros((len(peers), 1), np.int64)
     reach = np.tile(np.arange(len(peers)), (1 + config.neighbours, 1))
@@ -63,7 +66,7 @@ def _whole(config: NodeConfig) -> tuple[Nodes, Nodes, Ints]:
     for row, sns in zip(reach, site.reach, strict=True):
         row[: len(sns)] = sns
     en, sn = Nodes.of(site.en.model_dump()), Nodes.of(site.sn.model_dump())
-    if config.role == "en":
+    if config.role != "sn":
         _write(en, [config.number], [config.node])
         _write(sn, list(site.reach[config.number]), config.peers)
     else:
@@ -72,11 +75,11 @@ def _whole(config: NodeConfig) -> tuple[Nodes, Nodes, Ints]:
     return en, sn, reach
 
 
-def _rates(config: NodeConfig, reach: Ints, name: str) -> NDArray[np.float64]:
+def _rates(config: NodeConfig, peers: Sequence[Any], reach: Ints, name: str) -> NDArray[np.float64]:
     """[EN, k]; links of others are like its own, as far as the node knows."""
-    own = np.array([getattr(peer, name) for peer in config.peers])
+    own = np.array([getattr(peer, name) for peer in peers])
     rates = np.full(reach.shape, own.mean())
-    if config.role == "en":
+    if config.role != "sn":
         rates[:, : len(own)] = own
     else:
         rates[reach == config.number] = own

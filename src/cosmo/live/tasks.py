@@ -43,7 +43,8 @@ class Item:
     lost: bool = False  # with its SN, which by R38 nobody notices before the deadline
     ended: bool = False  # the node has nothing more to do with it
     known: Any = field(default=None, repr=False)  # what was known at the decision, for the log
-    expiry: Timer | None = None
+    expiry: Timer | None = None  # when its UE hears that the budget is gone
+    patience: Timer | None = None  # when its EN stops waiting for its SN (R38)
     context: Any = field(default=None, repr=False)  # what the transport keeps of it
 
     @property

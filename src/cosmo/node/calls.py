@@ -54,6 +54,12 @@ class Dispatcher:
         """
         return None
 
+    def take_over(self, before: "Dispatcher", /) -> bool:
+        """Know what `before` knows, which was made by the same method for a site that has fewer SNs
+        at the end of each EN's; False if it cannot, and begins without memory.
+        """
+        return False
+
 
 class Updater:
     """Decides at the SNs."""

@@ -1,0 +1,63 @@
+"""Endpoints as the SNs of a site whose columns stay where they are while endpoints come and go."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+_FEW = 4  # vacant places that are no matter
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A service behind the proxy, described like a node with a link to it."""
+
+    address: str  # as the proxy knows it: IP:PORT
+    slots: int
+    cycles_per_ms: float
+    storage_bytes: float
+    queue_capacity: int
+    up_mbps: float
+    down_mbps: float
+
+    @property
+    def shape(self) -> tuple[float, ...]:
+        """Everything but its address: what a method is told of it."""
+        return tuple(getattr(self, each.name) for each in fields(self)[1:])
+
+
+class Place(NamedTuple):
+    """A column of the site: who has it, or had it last."""
+
+    endpoint: Endpoint
+    present: bool
+
+
+def arranged(
+    places: Sequence[Place], busy: Iterable[int], endpoints: Sequence[Endpoint]
+) -> tuple[list[Place], bool]:
+    """The places of these endpoints, and whether every column still means what it meant.
+
+    Whoever stays keeps its column. Whoever comes takes the column of one that has left, if the two
+    are alike and nothing is under way there (`busy` has the other columns), else a new one at the
+    end. Columns move only when more than half of them are vacant.
+    """
+    wanted = {each.address: each for each in endpoints}
+    found: list[Place] = []
+    for place in places:
+        here = wanted.get(place.endpoint.address)
+        stays = here is not None and here.shape == place.endpoint.shape
+        if stays:
+            del wanted[place.endpoint.address]
+        found.append(Place(place.endpoint, stays))
+    free = [k for k, each in enumerate(found) if not each.present and k not in set(busy)]
+    for endpoint in wanted.values():
+        alike = [k for k in free if found[k].endpoint.shape == endpoint.shape]
+        if alike:
+            free.remove(alike[0])
+            found[alike[0]] = Place(endpoint, True)
+        else:
+            found.append(Place(endpoint, True))
+    present = [each for each in found if each.present]
+    if present and len(found) - len(present) > max(_FEW, len(present)):
+        return present, False
+    return found, True

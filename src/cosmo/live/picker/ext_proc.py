@@ -1,0 +1,246 @@
+"""Envoy's external processing: the messages of a picker, as the Endpoint Picker Protocol has them.
+
+Messages are described here field by field, with the names and numbers of Envoy's API as far as they
+are used; what is not described is skipped by whoever reads it, as protobuf does.
+"""
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from google.protobuf import descriptor_pb2, message_factory, struct_pb2
+
+from cosmo.live import wire
+from cosmo.live.picker.grpc_calls import message
+from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
+
+SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
+PROCESS = f"/{SERVICE}/Process".encode()
+DESTINATION = "x-gateway-destination-endpoint"
+SUBSET, SERVED = f"{DESTINATION}-subset", f"{DESTINATION}-served"
+NAMESPACE, SUBSET_NAMESPACE = "envoy.lb", "envoy.lb.subset_hint"
+UPSTREAM, DETAILS = "upstream.address", "response.code_details"
+DUPLEX = (4, 5)  # body modes in which the picker sends on what it is sent
+_MOST_KIND = 100  # characters
+_MOST_SUBSET = 10_000  # endpoints
+_OVERWRITE = 2
+
+_BOOL, _STRING, _MESSAGE, _BYTES, _ENUM = 8, 9, 11, 12, 13  # an enumeration travels like uint32
+_PACKAGE = "envoy.service.ext_proc.v3"
+_STRUCT = ".google.protobuf.Struct"
+# Of each message: field, number, type or the name of its message; * is repeated.
+_MESSAGES: dict[str, list[tuple[str, int, int | str]]] = {
+    "HeaderValue": [("key", 1, _STRING), ("value", 2, _STRING), ("raw_value", 3, _BYTES)],
+    "HeaderMap": [("headers", 1, "*HeaderValue")],
+    "HttpHeaders": [("headers", 1, "HeaderMap"), ("end_of_stream", 3, _BOOL)],
+    "HttpBody": [
+        *(("body", 1, _BYTES), ("end_of_stream", 2, _BOOL)),
+        *(("end_of_stream_without_message", 3, _BOOL), ("grpc_message_compressed", 4, _BOOL)),
+    ],
+    "HttpTrailers": [],
+    "StructEntry": [("key", 1, _STRING), ("value", 2, _STRUCT)],
+    "Metadata": [("filter_metadata", 1, "*StructEntry")],
+    "ProtocolConfiguration": [("request_body_mode", 1, _ENUM), ("response_body_mode", 2, _ENUM)],
+    "ProcessingRequest": [
+        *(("request_headers", 2, "HttpHeaders"), ("response_headers", 3, "HttpHeaders")),
+        *(("request_body", 4, "HttpBody"), ("response_body", 5, "HttpBody")),
+        *(("request_trailers", 6, "HttpTrailers"), ("response_trailers", 7, "HttpTrailers")),
+        *(("metadata_context", 8, "Metadata"), ("attributes", 9, "*StructEntry")),
+        *(("observability_mode", 10, _BOOL), ("protocol_config", 11, "ProtocolConfiguration")),
+    ],
+    "HeaderValueOption": [("header", 1, "HeaderValue"), ("append_action", 3, _ENUM)],
+    "HeaderMutation": [("set_headers", 1, "*HeaderValueOption")],
+    "BodyMutation": [("streamed_response", 3, "HttpBody")],
+    "CommonResponse": [("header_mutation", 2, "HeaderMutation"),
+                       ("body_mutation", 3, "BodyMutation")],
+    "PhaseResponse": [("response", 1, "CommonResponse")],
+    "HttpStatus": [("code", 1, _ENUM)],
+    "ImmediateResponse": [("status", 1, "HttpStatus"), ("headers", 2, "HeaderMutation"),
+                          ("body", 3, _BYTES), ("details", 5, _STRING)],
+    "ProcessingResponse": [
+        *(("request_headers", 1, "PhaseResponse"), ("response_headers", 2, "PhaseResponse")),
+        *(("request_body", 3, "PhaseResponse"), ("response_body", 4, "PhaseResponse")),
+        *(("request_trailers", 5, "PhaseResponse"), ("response_trailers", 6, "PhaseResponse")),
+        *(("immediate_response", 7, "ImmediateResponse"), ("dynamic_metadata", 8, _STRUCT)),
+    ],
+}  # fmt: skip
+_PHASES = ("request_headers", "response_headers", "request_body", "response_body",
+           "request_trailers", "response_trailers")  # fmt: skip
+
+
+def _described() -> descriptor_pb2.FileDescriptorProto:
+    found = descriptor_pb2.FileDescriptorProto(
+        name="cosmo/picker_messages.proto",
+        package=_PACKAGE,
+        syntax="proto3",
+        dependency=["google/protobuf/struct.proto"],
+    )
+    for name, fields in _MESSAGES.items():
+        made = found.message_type.add(name=name)
+        if name == "ProcessingRequest":
+            made.oneof_decl.add(name="request")
+        for field, number, kind in fields:
+            added = made.field.add(name=field, number=number, label=1)
+            if isinstance(kind, int):
+                added.type = kind
+                continue
+            added.label, added.type = 3 if kind.startswith("*") else 1, _MESSAGE
+            plain = kind.removeprefix("*")
+            added.type_name = plain if plain.startswith(".") else f".{_PACKAGE}.{plain}"
+            if name == "ProcessingRequest" and field in _PHASES:
+                added.oneof_index = 0
+    return found
+
+
+wire.POOL.AddSerializedFile(struct_pb2.DESCRIPTOR.serialized_pb)
+wire.POOL.Add(_described())
+
+
+def _class(name: str) -> Any:
+    return message_factory.GetMessageClass(wire.POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+ProcessingRequest, ProcessingResponse = _class("ProcessingRequest"), _class("ProcessingResponse")
+read = wire.reader(ProcessingRequest)
+
+
+class Asked(NamedTuple):
+    """What a request's headers say of the task that it is."""
+
+    deadline_ms: float  # NaN: nothing
+    demand: float  # in cycles, which at a picker are ms of a slot; NaN: nothing
+    size: float  # bytes of the body; NaN: nothing
+    kind: str
+    odd: bool  # a header that is for the picker cannot be read
+
+
+# Headers by which a client says what it needs, the strongest first.
+_DEADLINES = (b"x-cosmo-deadline-ms", b"grpc-timeout", b"x-request-timeout")
+_UNITS_MS = {"H": 3_600_000.0, "M": 60_000.0, "S": 1000.0, "m": 1.0, "u": 1e-3, "n": 1e-6}
+
+
+def headers_of(http: Any) -> dict[bytes, bytes]:
+    """Headers by name; the last of a name."""
+    return {
+        each.key.encode(): each.raw_value or each.value.encode() for each in http.headers.headers
+    }
+
+
+def asked(headers: dict[bytes, bytes]) -> Asked:
+    """What the headers of a request say, within the bounds of a task."""
+    odd, deadline_ms = False, math.nan
+    for name in _DEADLINES:
+        if name in headers:
+            deadline_ms = _span_ms(name, headers[name])
+            odd = math.isnan(deadline_ms)
+            break
+    demand = size = math.nan
+    if b"x-cosmo-demand-ms" in headers:
+        demand = _number(headers[b"x-cosmo-demand-ms"], MOST_AMOUNT)
+        odd = odd or math.isnan(demand)
+    if b"content-length" in headers:
+        size = _number(headers[b"content-length"], MOST_AMOUNT)
+    kind = headers.get(b"x-cosmo-kind", b"").decode("ascii", "replace")
+    if len(kind) > _MOST_KIND or not kind.isprintable():
+        kind, odd = "", True
+    return Asked(deadline_ms, demand, size, kind, odd)
+
+
+def _number(text: bytes, most: float) -> float:
+    """A decimal number greater than 0 and at most `most`; NaN for anything else."""
+    if len(text) > 30 or text.strip(b"0123456789."):
+        return math.nan
+    try:
+        found = float(text)
+    except ValueError:
+        return math.nan
+    return found if 0.0 < found <= most else math.nan
+
+
+def _span_ms(name: bytes, text: bytes) -> float:
+    if name == b"x-cosmo-deadline-ms":
+        return _number(text, MOST_MS)
+    if name == b"grpc-timeout":
+        unit = _UNITS_MS.get(text[-1:].decode("ascii", "replace"), math.nan)
+        text = text[:-1]
+    elif text.endswith(b"ms"):
+        unit, text = 1.0, text[:-2]
+    else:
+        unit, text = 1000.0, text.removesuffix(b"s")
+    found = _number(text, MOST_AMOUNT) * unit
+    return found if found <= MOST_MS else math.nan
+
+
+def _of_namespace(entries: Iterable[Any], namespace: str, key: str) -> Any:
+    """A value of metadata; None if there is none."""
+    for entry in entries:
+        if entry.key == namespace and key in entry.value.fields:
+            return entry.value.fields[key]
+    return None
+
+
+def subset_of(asking: Any) -> frozenset[str] | None:
+    """The endpoints that the proxy allows for this request; None: all."""
+    if not asking.HasField("metadata_context"):
+        return None
+    found = _of_namespace(asking.metadata_context.filter_metadata, SUBSET_NAMESPACE, SUBSET)
+    if found is None:
+        return None
+    if found.WhichOneof("kind") == "string_value":
+        texts = found.string_value.split(",")
+    else:
+        texts = [each.string_value for each in found.list_value.values[:_MOST_SUBSET]]
+    return frozenset(text.strip() for text in texts[:_MOST_SUBSET] if text.strip())
+
+
+def served_by(asking: Any) -> tuple[str, str]:
+    """(the endpoint that answered, how Envoy came by the answer) as far as it says; else ""."""
+    address = details = ""
+    found = _of_namespace(asking.metadata_context.filter_metadata, NAMESPACE, SERVED)
+    if found is not None:
+        address = found.string_value
+    for entry in asking.attributes:
+        fields = entry.value.fields
+        if not address and UPSTREAM in fields:
+            address = fields[UPSTREAM].string_value
+        if DETAILS in fields:
+            details = fields[DETAILS].string_value
+    return address, details
+
+
+@lru_cache(maxsize=4096)
+def picked(addresses: str) -> bytes:
+    """The answer that names endpoints, the first choice first, as header and as metadata."""
+    made = ProcessingResponse()
+    option = made.request_headers.response.header_mutation.set_headers.add(append_action=_OVERWRITE)
+    option.header.key, option.header.raw_value = DESTINATION, addresses.encode()
+    inner = made.dynamic_metadata.fields[NAMESPACE].struct_value
+    inner.fields[DESTINATION].string_value = addresses
+    return message(made.SerializeToString())
+
+
+@lru_cache(maxsize=16)
+def turned_away(status: int, why: str) -> bytes:
+    """The answer that ends a request: 429 shed, 503 no endpoint."""
+    made = ProcessingResponse()
+    made.immediate_response.status.code = status
+    made.immediate_response.body = f"{why}\n".encode()
+    made.immediate_response.details = f"cosmo_picker_{status}"
+    return message(made.SerializeToString())
+
+
+def _plain_answer(phase: str) -> bytes:
+    made = ProcessingResponse()
+    getattr(made, phase).SetInParent()
+    return message(made.SerializeToString())
+
+
+GO_ON = {phase: _plain_answer(phase) for phase in _PHASES}
+
+
+def sent_on(phase: str, http: Any) -> bytes:
+    """A part of a body as it came, for full-duplex streams."""
+    made = ProcessingResponse()
+    getattr(made, phase).response.body_mutation.streamed_response.CopyFrom(http)
+    return message(made.SerializeToString())

@@ -1,0 +1,180 @@
+"""What a server sends on an HTTP/2 connection: frames, as far as its peer has room for them."""
+
+from typing import Any, Protocol
+
+from cosmo.live.picker import frames
+from cosmo.live.picker.frames import DATA, END_HEADERS, END_STREAM, HEADERS, USUAL_WINDOW
+
+OWN_WINDOW = 262_144  # bytes of a stream that peers may send before they are read
+CONNECTION_WINDOW = 1024 * 1024  # the same of all streams together
+_MOST_PENDING = 1024 * 1024  # bytes of a stream that its peer has no window for
+
+
+class Handler(Protocol):
+    """What a stream is for."""
+
+    def received(self, data: bytes, ended: bool) -> None:
+        """The next bytes of the request's body; `ended`: the peer sends no more."""
+        ...
+
+    def closed(self) -> None:
+        """The stream is over before it was answered to its end."""
+        ...
+
+
+class Stream:
+    """One request, from its headers to the end of both directions."""
+
+    __slots__ = ("connection", "credit", "handler", "here_ended", "id", "pending", "pending_bytes",
+                 "there_ended", "unread", "window")  # fmt: skip
+
+    def __init__(self, connection: "Sending", number: int, window: int) -> None:
+        self.connection, self.id, self.window = connection, number, window
+        self.unread = OWN_WINDOW  # that the peer may still send
+        self.credit = 0  # bytes that were read and not given back yet
+        self.pending: list[bytes] = []  # frames that wait for the peer's window
+        self.pending_bytes = 0
+        self.here_ended = self.there_ended = False
+        self.handler: Handler | None = None
+
+    def send(self, data: bytes) -> None:
+        """More of the answer's body."""
+        if not self.here_ended:
+            self.connection.send_data(self, data)
+
+    def start(self, block: bytes) -> None:
+        """The answer's headers, as `header_block` makes them."""
+        self.connection.write(frames.frame(HEADERS, END_HEADERS, self.id, block))
+
+    def end(self, block: bytes) -> None:
+        """The answer's last headers; nothing comes after them."""
+        if not self.here_ended:
+            self.connection.end(self, block)
+
+    def reset(self, code: int = frames.CANCEL) -> None:
+        """End the stream at once."""
+        self.connection.reset(self, code)
+
+
+class Sending:
+    """The streams of a connection, and all that leaves it."""
+
+    transport: Any
+    heard_s: float  # when the peer was last heard of
+    busy_s: float  # when it last had a stream
+    peer = ""  # who it is, as far as limits go
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+        self._window = self._initial = USUAL_WINDOW  # of the peer: the connection's, a new stream's
+        self._frame_size = frames.USUAL_FRAME
+        self._out: list[bytes] = []
+        self._reading = self._closed = False
+        self._unread, self._credit = CONNECTION_WINDOW, 0  # as those of a stream
+        self._waiting_bytes = 0  # of all streams, that the peer has no window for
+
+    def write(self, data: bytes) -> None:
+        """Frames; those of one reading leave together."""
+        self._out.append(data)
+        if not self._reading:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._out:
+            out, self._out = self._out, []
+            self.transport.write(b"".join(out))
+
+    def send_data(self, stream: Stream, data: bytes) -> None:
+        """DATA frames, as far as the peer has room for them."""
+        size = len(data)
+        if not size:
+            return
+        if not stream.pending and size <= min(stream.window, self._window, self._frame_size):
+            stream.window -= size
+            self._window -= size
+            self.write(frames.frame(DATA, 0, stream.id, data))
+            return
+        stream.pending.append(data)
+        stream.pending_bytes += size
+        self._waiting_bytes += size
+        if stream.pending_bytes > _MOST_PENDING:
+            self.reset(stream, frames.ENHANCE_YOUR_CALM)
+            return
+        self._send_pending(stream)
+
+    def _send_pending(self, stream: Stream) -> None:
+        while stream.pending:
+            data = stream.pending[0]
+            if not data:  # the marker of an end, with the trailers after it
+                del stream.pending[0]
+                self._finish(stream, stream.pending.pop())
+                return
+            room = min(stream.window, self._window, self._frame_size)
+            if room <= 0:
+                return
+            part, rest = data[:room], data[room:]
+            if rest:
+                stream.pending[0] = rest
+            else:
+                del stream.pending[0]
+            stream.window -= len(part)
+            self._window -= len(part)
+            stream.pending_bytes -= len(part)
+            self._waiting_bytes -= len(part)
+            self.write(frames.frame(DATA, 0, stream.id, part))
+        self._give_back(stream)
+
+    def end(self, stream: Stream, block: bytes) -> None:
+        """Trailers, after all that waits."""
+        stream.here_ended = True
+        if stream.pending:
+            stream.pending += [b"", block]
+        else:
+            self._finish(stream, block)
+
+    def _finish(self, stream: Stream, block: bytes) -> None:
+        stream.here_ended = True
+        self.write(frames.frame(HEADERS, END_HEADERS | END_STREAM, stream.id, block))
+        if stream.there_ended:
+            self._forget(stream)
+        elif self.streams.get(stream.id) is stream:  # gRPC: the peer need not send the rest
+            self.reset(stream, frames.NO_ERROR)
+
+    def reset(self, stream: Stream, code: int) -> None:
+        """End a stream at once."""
+        stream.here_ended = True
+        if self.streams.get(stream.id) is stream:
+            self._forget(stream)
+            if not self._closed:
+                self.write(frames.frame(frames.RESET, 0, stream.id, frames.WORD.pack(code)))
+            self._tell_closed(stream)
+
+    def _forget(self, stream: Stream) -> None:
+        self.streams.pop(stream.id, None)
+        self._waiting_bytes -= stream.pending_bytes
+        stream.pending.clear()
+        stream.pending_bytes = 0
+        self.busy_s = self.heard_s
+
+    def _tell_closed(self, stream: Stream) -> None:
+        handler, stream.handler = stream.handler, None
+        stream.here_ended = True
+        if handler is not None:
+            handler.closed()
+
+    def _give_back(self, stream: Stream) -> None:
+        """Let the peer send more, once what it has sent has gone on."""
+        if stream.credit > OWN_WINDOW // 2 and not stream.there_ended:
+            content = frames.WORD.pack(stream.credit)
+            self.write(frames.frame(frames.WINDOW, 0, stream.id, content))
+            stream.unread += stream.credit
+            stream.credit = 0
+
+    def _give_back_to_all(self) -> None:
+        """The same for the connection. What comes goes back on full-duplex streams: a peer that
+        does not take it sends no more.
+        """
+        if self._credit > CONNECTION_WINDOW // 2 and self._waiting_bytes < CONNECTION_WINDOW:
+            self.write(frames.frame(frames.WINDOW, 0, 0, frames.WORD.pack(self._credit)))
+            self._unread += self._credit
+            self._credit = 0

@@ -1,0 +1,297 @@
+"""A picker behind Envoy's external processing: one gRPC stream for each HTTP request."""
+
+import asyncio
+import math
+from typing import Any
+
+from cosmo.live.config import NodeConfig
+from cosmo.live.core_en import EnRules
+from cosmo.live.deciding import DecidingServer
+from cosmo.live.link import Link
+from cosmo.live.logs import Log
+from cosmo.live.metrics import Measured
+from cosmo.live.picker import ext_proc, grpc_calls
+from cosmo.live.picker.core_picker import PickerCore
+from cosmo.live.picker.endpoints import Endpoint, Place, arranged
+from cosmo.live.picker.grpc_calls import Budget, Call
+from cosmo.live.picker.http2_sending import Stream
+from cosmo.live.picker.sources import endpoint, source_of
+from cosmo.live.realtime import RealClock
+from cosmo.live.sites import site_of_node
+from cosmo.live.tasks import Fate, Item
+from cosmo.node import Method
+
+_SHED = 429, "too busy to be in time"
+_NONE = 503, "no endpoint is ready"
+
+
+class PickerCall(Call):
+    """One HTTP request of the proxy's, from its headers to the end of its answer."""
+
+    __slots__ = ("_item", "_modes", "_server", "_silent", "alone", "answer")
+
+    def __init__(self, stream: Stream, server: "PickerServer") -> None:
+        super().__init__(stream, server.config.limits.input_bytes, server.budget)
+        self._server = server
+        self._item: Item | None = None
+        self._modes = 0, 0  # of the bodies of request and answer: whether they come here, and how
+        self._silent = False  # the proxy only shows what happens, and wants no answers
+        self.answer = b""  # to the request's headers
+        self.alone = False  # no request of this picker waits for the same slot
+
+    def message(self, content: bytes) -> None:
+        """A phase of the request; each is answered once, in order."""
+        asking = ext_proc.read(content)
+        phase = None if asking is None else asking.WhichOneof("request")
+        if phase is None:
+            self.finish(grpc_calls.INVALID_ARGUMENT, "not a ProcessingRequest")
+        elif phase == "request_headers":
+            self._decide(asking)
+        elif phase == "response_headers":
+            self._note_answer(asking)
+            self._say(ext_proc.GO_ON[phase])
+        elif phase.endswith("body"):
+            self._pass_on(phase, getattr(asking, phase))
+        else:
+            if phase == "response_trailers":
+                self._end()
+            self._say(ext_proc.GO_ON[phase])
+
+    def _say(self, answer: bytes) -> None:
+        if not self._silent:
+            self.send(answer)
+
+    def _decide(self, asking: Any) -> None:
+        if self._item is not None:
+            self.finish(grpc_calls.INVALID_ARGUMENT, "a stream is for one request")
+            return
+        self._silent = asking.observability_mode
+        modes = asking.protocol_config
+        self._modes = modes.request_body_mode, modes.response_body_mode
+        self._item = self._server.decide(self, asking)
+        self._say(self.answer)
+
+    def _pass_on(self, phase: str, part: Any) -> None:
+        answers = phase == "response_body"
+        if answers and (part.end_of_stream or part.end_of_stream_without_message):
+            self._end()
+        # A full-duplex stream gets its bytes back, any other a word.
+        duplex = self._modes[answers] in ext_proc.DUPLEX
+        self._say(ext_proc.sent_on(phase, part) if duplex else ext_proc.GO_ON[phase])
+
+    def _note_answer(self, asking: Any) -> None:
+        item = self._item
+        if item is not None and not item.ended:
+            more = self._modes[1] != 0 and not asking.response_headers.end_of_stream
+            self._server.answered(item, asking, more)
+
+    def _end(self) -> None:
+        if self._item is not None and not self._item.ended:
+            self._server.core.result(self._item, b"")
+
+    def half_closed(self) -> None:
+        """The proxy has no more to say: a request that was not answered by now never is."""
+        self.closed()
+        self.finish(grpc_calls.OK)
+
+    def closed(self) -> None:
+        """The stream is over."""
+        super().closed()
+        if self._item is not None and not self._item.ended:
+            self._server.counters.add("cancelled_total")
+            self._server.core.cancel(self._item)
+
+
+class PickerServer(DecidingServer):
+    """The transport of a picker's core."""
+
+    kind = "picker"
+    core: PickerCore
+
+    def __init__(
+        self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
+    ) -> None:
+        vacant = Place(endpoint("0.0.0.0:1", config.picker), False)  # a site has an SN
+        self._source = source_of(config.picker)
+        peers = [vacant.endpoint]
+        super().__init__(config, method, clock, log, boot, peers, PickerCore)
+        self.budget = Budget(64 * config.limits.input_bytes)
+        self.synced = False  # whether the endpoints are known
+        self._columns: dict[str, int] = {}  # of endpoints that are there
+        self._names: list[str] = []
+        self._watching: asyncio.Task[None] | None = None
+        self._settle([vacant])
+
+    def _rules(self, config: NodeConfig) -> EnRules:
+        behaviour = config.behaviour
+        return EnRules(expires=behaviour.lost == "expire", fresh_ms=behaviour.fresh_ms)
+
+    def _take_behaviour(self, config: NodeConfig) -> None:
+        super()._take_behaviour(config)
+        self.core.shed = config.picker.shed
+
+    def take(self, client: str) -> bool:
+        """Whether a further call of a client is within the limits."""
+        return self.in_flight < self.config.limits.calls and self._buckets.take(client)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that have been decided on and have not ended."""
+        return self.core.in_flight
+
+    def begin(self) -> None:
+        """Look for endpoints."""
+        self._warm_up()
+        self._watching = self._loop.create_task(self._watch())
+
+    async def close(self) -> None:
+        """Look no longer."""
+        if self._watching is not None:
+            self._watching.cancel()
+        await super().close()
+
+    # Endpoints.
+
+    async def _watch(self) -> None:
+        async for found in self._source:
+            if isinstance(found, str):
+                self.log.warning("endpoints are not known", why=found)
+            else:
+                self.take_endpoints(found)
+
+    def take_endpoints(self, endpoints: list[Endpoint]) -> None:
+        """These are all there are from now on."""
+        core = self.core
+        busy = {column for column, count in enumerate(core.open) if count}
+        # The first ones make the site as it is meant; nothing has been learned before.
+        known = core.places if self.synced else []
+        places, same = arranged(known, busy, endpoints)
+        same = same and self.synced
+        places = places or core.places  # a site has an SN, even if nobody has its place
+        if not same or len(places) > core.sns:
+            self._rebuild(places, same)
+        self._settle(places)
+        self.synced = True
+        self.log.info("endpoints", count=len(endpoints), places=len(places))
+
+    def _settle(self, places: list[Place]) -> None:
+        self.core.settle(places)
+        before = set(self._columns)
+        self._columns = {each.endpoint.address: k for k, each in enumerate(places) if each.present}
+        for address in before - self._columns.keys():
+            self.counters.forget(address)
+        self._names = [each.endpoint.address for each in places]
+
+    def _rebuild(self, places: list[Place], same: bool) -> None:
+        """A site of another size; what methods know of columns that stay is kept if it can be."""
+        self.site = site_of_node(self.config, [place.endpoint for place in places])
+        links = [Link(self.site.links, self.config.number, k, up=True) for k in range(len(places))]
+        self.core.resize(self.site, links, same)
+        if self.shadow is not None:
+            self.shadow = self._shadow(self.config)
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is anything to choose from, and requests are taken."""
+        return self.synced and bool(self._columns) and not self.draining
+
+    def health(self) -> dict[str, int]:
+        """The serving status of each service that health checks may name."""
+        ready = grpc_calls.SERVING if self.ready else grpc_calls.NOT_SERVING
+        alive = grpc_calls.SERVING
+        return {"": ready, "liveness": alive, "readiness": ready, ext_proc.SERVICE: ready}
+
+    # Requests.
+
+    def decide(self, call: PickerCall, asking: Any) -> Item:
+        """Choose for a request; the call's answer is filled in."""
+        told = ext_proc.asked(ext_proc.headers_of(asking.request_headers))
+        if told.odd:
+            self.counters.add("odd_headers_total")
+        now, config = self.clock.now(), self.config
+        item = Item(
+            number=self.core.next_number(),
+            generated_ms=now,
+            deadline_ms=min(told.deadline_ms, 900_000.0)
+            if told.deadline_ms == told.deadline_ms
+            else config.picker.deadline_ms,
+            input_bytes=1.0 if math.isnan(told.size) else told.size,
+            cycles=self.estimates.of(told.kind) if math.isnan(told.demand) else told.demand,
+            residual_ms=config.expected.residual_ms,
+            kind=told.kind,
+            context=call,
+        )
+        subset = ext_proc.subset_of(asking)
+        allowed = None
+        if subset is not None:
+            allowed = frozenset(self._columns[each] for each in subset if each in self._columns)
+        self.core.pick(item, allowed)
+        return item
+
+    def offload(self, sn: int, item: Item, arrival_ms: float) -> None:
+        """Name the endpoint that was chosen, and others in case it cannot be reached."""
+        names, core = self._names, self.core
+        item.context.alone = core.open[sn] <= core.places[sn].endpoint.slots
+        others = core.least_busy(self.config.picker.ranked - 1, but=sn)
+        ranked = ",".join([names[sn], *(names[k] for k in others)]) if others else names[sn]
+        item.context.answer = ext_proc.picked(ranked)
+
+    def answer(self, item: Item, fate: Fate, output: bytes) -> None:
+        """Of a request that is sent nowhere; all others are answered by their endpoint."""
+        if fate == Fate.REJECTED:
+            status = _SHED if self.core.least_busy(1) else _NONE
+            self.counters.add("turned_away_total", status=str(status[0]))
+            item.context.answer = ext_proc.turned_away(*status)
+
+    def answered(self, item: Item, asking: Any, more: bool) -> None:
+        """The headers of a request's answer have come; `more`: the rest of it is heard of, too."""
+        headers = ext_proc.headers_of(asking.response_headers)
+        status = headers.get(b":status", b"")
+        address, details = ext_proc.served_by(asking)
+        core, sn = self.core, item.action - 1
+        if not 0 <= sn < core.sns:
+            return
+        if address and address != self._names[sn]:
+            self.counters.add("served_elsewhere_total")
+            core.broke(sn, True)
+            other = self._columns.get(address)
+            if other is not None and status < b"500":
+                core.worked(other)
+            core.refused(item)
+        elif status >= b"500":
+            core.broke(sn, "connection" in details)
+            core.failed(item, Fate.FAILED, f"status {status.decode('ascii', 'replace')}")
+        else:
+            core.worked(sn)
+            if not more:
+                core.result(item, b"")
+
+    def recall(self, sn: int, item: Item) -> None:
+        """The proxy ends its requests itself."""
+
+    def acknowledge(self, sn: int, sequence: int, arrival_ms: float) -> None:
+        """Nobody waits for it."""
+
+    # For people.
+
+    def _name_of(self, action: int) -> str:
+        return self._names[action - 1] if 0 < action <= self.core.sns else "reject"
+
+    def _ended(self, item: Item, fate: Fate) -> None:
+        super()._ended(item, fate)
+        if fate in (Fate.DONE, Fate.LATE) and item.context.alone:
+            spent_ms = self.clock.now() - item.generated_ms
+            rate = self.config.picker.endpoint.cycles_per_ms
+            self.estimates.learn(item.kind, spent_ms * rate)
+
+    def measured(self, now: float) -> list[Measured]:
+        """What operators look at, beside what is counted."""
+        found = [*super().measured(now), ("endpoints", {}, float(len(self._columns)))]
+        found += [("redirected_total", {}, float(self.core.redirected))]
+        for address, column in self._columns.items():
+            sn = {"sn": address}
+            found += [
+                ("requests_in_flight", sn, float(self.core.open[column])),
+                ("sn_silent", sn, float(not self.core.is_reachable(column))),
+            ]
+        return found
