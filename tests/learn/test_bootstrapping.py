@@ -12,7 +12,7 @@ from cosmo.learn.stack import Layout
 from cosmo.learn.trainer import Trainer
 from cosmo.policy import networks
 
-FLAT = Layout(networks.shapes(10, 5, 2, False, 32, 64))
+FLAT = Layout(networks.shapes(10, 5, False, 32, 64))
 ALONE = ("en.hierarchical=false", "en.auxiliary.enabled=false", "en.discount=0.9")
 
 

@@ -13,8 +13,8 @@ from cosmo.policy import networks
 from cosmo.policy.learned import Agents
 
 CONFIG = load_config()
-EN = Layout(networks.shapes(10, 5, 2, True, 32, 64))
-FLAT = Layout(networks.shapes(10, 5, 2, False, 32, 64))
+EN = Layout(networks.shapes(10, 5, True, 32, 64))
+FLAT = Layout(networks.shapes(10, 5, False, 32, 64))
 SN = Layout(networks.sn_shapes(11, 32, 32, 18))
 
 

@@ -102,10 +102,11 @@ def test_transitions_hold_what_the_agents_saw_did_and_got(window_ms):
             worlds.answer(action=told[:, en_agent.ACTION].astype(np.int64))
         if len(nodes):
             place = nodes.world, decided[nodes.world]
-            before = updater.hidden[nodes.world, nodes.sn].copy()
-            seen, _ = updater.values(nodes)
+            before = updater.hidden[nodes.world, nodes.sn, 0].copy()
+            seen, _, due = updater.values(nodes)
+            assert due.all()
             intervals = rollout.intervals
-            np.testing.assert_allclose(intervals.seen[place], seen, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(intervals.seen[place], seen[:, 0], rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(intervals.before[place], before, rtol=1e-4, atol=1e-5)
             send, interval_ms = agents.sn_answer(intervals.action[place])
             told = updater.encode(nodes.states)
@@ -164,7 +165,7 @@ def test_the_stale_loss_is_what_the_en_would_gain_by_a_fresh_status(window_ms, w
             told = updater.encode(SnStates(tasks.world, np.zeros(1, np.int64), now, state))
             fresh = replace(tasks, status=told[:, None], status_ms=now[:, None])
             values = agents.en_values(tasks.world, *dispatcher.observe_inputs(fresh))
-            interval = shaped.notes.interval[0, tasks.task]
+            interval = shaped.notes.interval[0, tasks.task, 0]
             lost[0, interval] += 80.0 * (values.max() - values[0, stale[0]])
             row = shaped.notes.rows[0, tasks.task]
             worlds.answer(action=row[:, 17 + en_agent.ACTION].astype(np.int64))
@@ -193,7 +194,7 @@ def test_a_decision_on_the_very_end_may_send_but_has_no_transition():
     # The channel is swamped; tasks that are decided after the end are the last interval's.
     late = outcome.decided_ms >= 1500.0
     assert late.any()
-    assert (rollout.notes.interval[0, : len(late)][late] == 29).all()
+    assert (rollout.notes.interval[0, : len(late), 0][late] == 29).all()
 
 
 def test_of_equal_values_the_first_action_is_taken():
@@ -251,7 +252,7 @@ def test_a_shift_of_utility_reaches_the_sn_and_not_the_en():
     moved, shifted = played_episode(short_runs(0), short_config(3, "sn.utility_shift=-50.0"))
     count = int(plain.intervals.count[0])
     tasks = len(plain.worlds.outcome(0).tasks)
-    number = np.bincount(plain.notes.interval[0, :tasks], minlength=count)
+    number = np.bincount(plain.notes.interval[0, :tasks, 0], minlength=count)
     np.testing.assert_allclose(
         shifted.intervals.reward[0, :count],
         plain.intervals.reward[0, :count] - 50.0 * number,

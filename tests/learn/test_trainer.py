@@ -114,8 +114,3 @@ def test_runs_that_differ_in_more_than_the_load_are_not_stacked():
     other = Run(load("shared-sn", ["episode.window_ms=1500", "episode.warmup_ms=0"]), 0)
     with pytest.raises(InputError, match="nothing but the load differs"):
         Trainer([*short_runs(0), other], short_config())
-
-
-def test_scenarios_with_several_nodes_are_refused():
-    with pytest.raises(InputError, match="one EN and one SN"):
-        Trainer([Run(load("campus"), 0)], short_config())

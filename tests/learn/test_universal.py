@@ -7,6 +7,7 @@ from cosmo import InputError, load, load_controller
 from cosmo.arrays import read_arrays
 from cosmo.learn import session
 from cosmo.learn.next.config import load_next_config
+from cosmo.learn.next.multi_node.config import MultiNodeConfig
 from cosmo.learn.next.multi_node.evolution import (
     SIZE,
     Climb,
@@ -55,7 +56,7 @@ def test_the_way_up_by_ranks_by_hand():
 
 
 def test_a_climb_finds_the_top_and_delivers_the_mean_of_its_end():
-    random, climb, top = np.random.default_rng(0), Climb(3), np.array([0.5, -0.3, 0.0])
+    random, climb, top = np.random.default_rng(0), Climb(np.zeros(3)), np.array([0.5, -0.3, 0.0])
     for number in range(150):
         steps = random.standard_normal((8, 3))
         sides = (climb.centre + sign * 0.1 * step for step in steps for sign in (1.0, -1.0))
@@ -67,7 +68,7 @@ def test_a_climb_finds_the_top_and_delivers_the_mean_of_its_end():
 
 
 def test_a_step_is_as_long_as_the_way_up_is_steep_on_average():
-    climb = Climb(2)
+    climb = Climb(np.zeros(2))
     climb.step(np.array([3.0, -4.0]), 0.1)
     steep = np.sqrt((9.0 + 16.0) / 2.0)
     assert climb.centre == pytest.approx([0.1 * 3.0 / steep, -0.1 * 4.0 / steep])
@@ -75,16 +76,24 @@ def test_a_step_is_as_long_as_the_way_up_is_steep_on_average():
 
 def test_worlds_are_of_all_kinds_and_never_of_one_en_with_one_sn():
     kinds, random = load_next_config("universal").crowd.kinds, np.random.default_rng(4)
-    drawn = [some_kind(load("paper"), kinds, random) for _ in range(60)]
+    drawn = [some_kind(load("paper"), kinds, random) for _ in range(80)]
     ens, sns = ([getattr(each, kind).count for each in drawn] for kind in ("en", "sn"))
     assert max(ens) > 15
     assert max(sns) > 10
     assert (1, 1) not in zip(ens, sns, strict=True)
-    assert {each.name for each in drawn} == {"drawn", "volatile", "campus", "district"}
+    assert {each.name for each in drawn} - {"drawn"} <= set(kinds.named)
+    assert len({each.name for each in drawn}) > 6
     assert len({each.workload.arrivals for each in drawn}) == 4
     assert any(each.backhaul.reach != "all" for each in drawn)
     assert any(each.background.rates[1] > 0 for each in drawn)
     assert any(each.utility.update_weight > 8 for each in drawn)
+    own = [each for each in drawn if each.name == "drawn"]
+    assert any(each.workload.demand.spread > 0.0 for each in own)
+    assert any(not each.workload.demand.declared for each in own)
+    assert any(len(set(each.workload.weights or ())) > 1 for each in own)
+    assert any(each.workload.wave is not None for each in own)
+    assert any(each.sn.speed is not None for each in own)
+    assert any(each.sn.outage is not None for each in own)
     lossy = [each.status.loss_probability > 0.0 for each in drawn]
     assert 0.0 < np.mean(lossy) < 0.4
 
@@ -158,3 +167,22 @@ def test_the_controller_of_the_package_is_of_the_preset():
     told = load_controller(shipped("cosmo-next")).description
     assert told["training"] == load_next_config("universal").model_dump(mode="json")
     assert [run["seed"] for run in told["runs"]] == [0]
+
+
+def test_training_begins_where_the_configuration_says():
+    crowd = load_next_config("universal").crowd
+    begun = MultiNodeTrainer(load("paper"), 0, crowd, 1).scaled
+    for place, row in enumerate(begun):
+        for name, value in row._asdict().items():
+            assert value == pytest.approx(crowd.start[name][place], rel=1e-9, abs=1e-12), name
+    plain = MultiNodeTrainer(load("paper"), 0, crowd.model_copy(update={"start": {}}), 1).scaled
+    assert plain.middle == pytest.approx(START)
+    assert set(plain.by_size) == {0.0}
+
+
+def test_a_start_with_a_parameter_missing_is_refused():
+    start = dict(load_next_config("universal").crowd.start)
+    del start["drain_rate"]
+    fields = load_next_config("universal").crowd.model_dump() | {"start": start}
+    with pytest.raises(ValueError, match="wrong: drain_rate"):
+        MultiNodeConfig(**fields)

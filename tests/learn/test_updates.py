@@ -11,7 +11,7 @@ from cosmo.learn.stack import Layout
 from cosmo.policy import networks
 
 CONFIG = load_config()
-EN = Layout(networks.shapes(10, 5, 2, True, 32, 64))
+EN = Layout(networks.shapes(10, 5, True, 32, 64))
 SN = Layout(networks.sn_shapes(11, 32, 32, 18))
 INPUTS = (10, 5)
 
@@ -66,7 +66,7 @@ def test_en_loss_is_td_plus_the_four_auxiliary_losses(most):
 
 def test_of_flat_values_accepting_is_worth_its_best_route():
     flat = CONFIG.en.model_copy(update={"hierarchical": False})
-    layout = Layout(networks.shapes(10, 5, 2, False, 32, 64))
+    layout = Layout(networks.shapes(10, 5, False, 32, 64))
     layers, seen = layout.views(layout.initial(np.random.default_rng(0))), _en_batch(1)[:, :15]
     values, gate, route = en_agent._values(flat, INPUTS, layers, seen)
     want = networks.flat_values(layers, seen[:, :10], seen[:, 10:])

@@ -27,7 +27,7 @@ CONFIGS = {"cosmo": load_config(), "cosmo-next": load_next_config()}
 PARTS = {
     "cosmo": {
         "encoder": encoder_shapes((4, 3), 2),
-        "en": shapes(EN_LOCAL, 2 + EN_LINK, 2, True, 4, 5),
+        "en": shapes(EN_LOCAL, 2 + EN_LINK, True, 4, 5),
         "sn": sn_shapes(4 + SN_OTHERS, 4, 3, 18),
     },
     "cosmo-next": {
@@ -184,7 +184,7 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path):
 
 def test_raw_status_has_as_many_numbers_as_a_state(tmp_path):
     told = _changed(_told("cosmo"), "training.encoder.semantic", False)
-    parts = {"en": shapes(EN_LOCAL, RAW + EN_LINK, 2, True, 4, 5)}
+    parts = {"en": shapes(EN_LOCAL, RAW + EN_LINK, True, 4, 5)}
     parts["sn"] = sn_shapes(2 * RAW + SN_OTHERS, 4, 3, 9)
     arrays = {
         f"{part}/{name}": np.ones((1, *shape), np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosmo import InputError, load, load_controller, method, play
-from cosmo.node import DONE, REFUSED, STORAGE, WORK, Feedback, UpdateObservation
+from cosmo.node import DONE, IDLE, REFUSED, REQUESTS, STORAGE, WORK, Feedback, UpdateObservation
 from cosmo.policy.next.contention import Contention
 from cosmo.policy.next.multi_node.scaling import (
     ScaledParameters,
@@ -17,7 +17,7 @@ from cosmo.policy.next.pair import PairDispatcher
 from cosmo.policy.rules import multi_node, multi_node_formulas, multi_node_updates
 from cosmo.policy.rules.multi_node_parameters import LEAST, START
 from cosmo.policy.rules.multi_node_site import profile_of, subset_size
-from cosmo.policy.rules.run import Fact, seen_nodes, seen_tasks
+from cosmo.policy.rules.run import Fact, Node, seen_nodes, seen_tasks
 from cosmo.policy.trained import shipped
 from cosmo.workload import episode
 from observations import site, tasks
@@ -233,7 +233,7 @@ def test_capacity_has_a_price_at_high_load():
     asked = tasks(CAMPUS, carries=1, cycles=100.0 * capacity, generated_ms=100.0)
     # 100 ms of the capacity, in 100 + 100 ms; 0.12 tasks a ms are planned.
     assert 1.4 * 0.12 * mean / capacity > 0.5
-    beyond = (0.5 - 0.25) * 100.0 * capacity / mean
+    beyond = (0.5 - 0.25) * (100.0 * capacity / mean - 1.0)
     found = [
         multi_node.load_beyond(rule.state, seen_tasks(each).dispatch[0])
         for each in (asked, tasks(CAMPUS, carries=1, cycles=1.0, generated_ms=10_000.0))
@@ -248,7 +248,14 @@ def test_load_beyond_the_planned_one_has_no_price():
     asked = tasks(CAMPUS, carries=1, cycles=2000.0 * capacity, generated_ms=100.0)
     planned = 0.12 * mean / capacity
     found = multi_node.load_beyond(rule.state, seen_tasks(asked).dispatch[0])
-    assert found == pytest.approx((1.4 * planned - 0.25) * 2000.0 * capacity / mean)
+    assert found == pytest.approx((1.4 * planned - 0.25) * (2000.0 * capacity / mean - 1.0))
+
+
+def test_tasks_that_look_alike_have_no_price():
+    """R35: where nodes see the mean demand alone, there are no large tasks to do without."""
+    rule = multi_node.dispatcher(SITE, P._replace(price_load=0.0, load_window_ms=100.0))
+    asked = tasks(CAMPUS, carries=1, cycles=SITE.tasks.mean_cycles, generated_ms=0.1)
+    assert multi_node.load_beyond(rule.state, seen_tasks(asked).dispatch[0]) == 0.0
 
 
 def _ended_locally(state, off_ms, count=40):
@@ -317,6 +324,114 @@ def test_an_sn_reports_once_to_the_ens_that_use_it_what_is_worth_it():
         site(load("campus", [*SIZE, "utility.update_weight=4000.0"])), P
     )
     assert not dear.decide(_seen(70.0, 110.0))[0].any()
+
+
+def _looks(rule, spans):
+    """An SN looks every 10 ms while its backlog is so many ms, for so long each; what it sends and
+    says then, with the time.
+    """
+    now, said = 0.0, []
+    for work_ms, lasts_ms in spans:
+        for _ in range(int(lasts_ms / 10.0)):
+            now += 10.0
+            seen = _seen(work_ms, now, acknowledged=said[-1][1:] if said else None)
+            if rule.decide(seen)[0].any():
+                said.append((now, float(rule.encode(seen.states)[0, 0]), now))
+    return [each[:2] for each in said]
+
+
+def test_an_sn_whose_busy_times_last_says_once_that_it_is_closed_and_once_that_it_is_open():
+    p = P._replace(closing_lasts_ms=100.0, closing_value=1.0, unreported_weight=0.0)
+    rule = multi_node_updates.updater(SITE, p)
+    told = _looks(rule, [(0.0, 500.0), (60.0, 600.0), (0.0, 300.0), (60.0, 600.0)])
+    closed = [(when, number) for when, number in told if number >= 440.0]
+    # The first time this becomes clear only after a while; then it says so at once, and no more.
+    assert closed == [(620.0, 60.0 + 440.0), (1410.0, 60.0 + 440.0)]
+    assert (1110.0, 0.0) in told
+    for now, work_ms, is_closed in ((2010, 15.0, 1), (2020, 9.0, 0), (2030, 15.0, 0)):
+        rule.decide(_seen(work_ms, float(now)))  # limits of 30 and 10 ms
+        assert rule.state.closing.closed[0, 0] == is_closed
+    never = multi_node_updates.updater(SITE, p._replace(closing_lasts_ms=1e9))
+    again = _looks(never, [(0.0, 500.0), (60.0, 600.0), (0.0, 300.0), (60.0, 600.0)])
+    assert all(number < 440.0 for _, number in again)
+
+
+def test_an_sn_that_comes_back_knows_nothing_of_its_busy_times():
+    """R38."""
+    rule = multi_node_updates.updater(SITE, P._replace(closing_lasts_ms=100.0, closing_value=1.0))
+    _looks(rule, [(0.0, 500.0), (60.0, 600.0), (0.0, 300.0), (60.0, 600.0)])
+    assert rule.state.closing.closed[0, 0] == 1
+    assert (rule.state.closed_at[0, 0] > 0.0).any()
+    multi_node_updates.forget(Node(0, 0, 3000.0, [0.0] * 6, 3000.0), rule.state)
+    closing = rule.state.closing
+    assert closing.since[0, 0] == 3000.0
+    for known in (closing.busy, closing.lasts_ms, closing.times, closing.closed):
+        assert not known[0, 0].any()
+    assert (rule.state.closed_at[0, 0] == -np.inf).all()
+
+
+def test_where_demands_are_unknown_running_local_tasks_may_take_longer():
+    mean_ms = SITE.tasks.mean_cycles / SITE.en.full_rate[0]
+    for busy, waiting, expected in ((True, 0, 0.8), (True, 2, 2.8), (False, 0, 0.0)):
+        own = np.zeros((1, 6))
+        own[0, IDLE] = 0.0 if busy else 1.0
+        own[0, REQUESTS] = SITE.en.slots[0] + waiting
+        _, state, _ = _estimate(P._replace(overrun_wait=0.8))
+        row = tasks(CAMPUS, carries=1, en_state=own, local_wait_ms=0.0)
+        task = seen_tasks(row).dispatch[0]
+        assert multi_node.local_wait_ms(state, task, 0.0) == 0.0  # demands are as seen
+        assert multi_node.local_wait_ms(state, task, 0.3) == pytest.approx(expected * mean_ms)
+
+
+def test_an_en_takes_a_closed_sn_to_be_as_it_said_until_it_opens_or_long_after():
+    for number, later, still in (
+        (100.0, 1000.0, False),
+        (540.0, 1000.0, True),
+        (540.0, 2300.0, False),
+    ):
+        rule, state, column = _estimate()
+        rule.decide(_told(column, number, 90.0))
+        seen = seen_tasks(_told(column, number, 90.0, now=90.0 + later))
+        assert multi_node.is_closed(state, 0, 0, column, 90.0 + later) == still
+        _, delay = multi_node.expected(seen, state, 0, column, 5.0, 0.0)
+        waits = delay > 100.0 - P.in_service_share * state.in_service_ms[0]
+        assert waits == still
+
+
+def test_an_sn_that_closed_when_it_was_full_has_hardly_any_chance_until_a_result_shows_better():
+    rule, state, column = _estimate(P._replace(closed_doubt=0.9))
+    rule.decide(_told(column, 3.0 * 220.0, 90.0))  # full and closed, with nothing to do
+    seen = seen_tasks(_told(column, 3.0 * 220.0, 90.0, now=1090.0, deadline_ms=1e6))
+    assert multi_node.expected(seen, state, 0, column, 5.0, 0.0)[0] == pytest.approx(0.1, abs=0.01)
+    _sent(state, column, 1100.0, 1105.0, 7)
+    served = state.known.result_ms[0, column] + 10.0 * FULL_RATE / state.known.sn_speed[column]
+    multi_node.hear(Fact(0, 0, 7, column + 1, DONE, True, 1105.0 + served), state)
+    assert not multi_node.is_closed(state, 0, 0, column, 1300.0)
+
+
+def test_without_updates_sns_send_nothing():
+    off = load_controller(shipped("cosmo-next")).agents.without("updates").multi_node
+    rule = multi_node_updates.updater(SITE, off.parameters(SITE))
+    assert _looks(rule, [(0.0, 500.0), (200.0, 900.0), (0.0, 300.0), (200.0, 900.0)]) == []
+
+
+def test_sns_in_reserve_are_used_while_one_is_closed():
+    p = P._replace(tie_noise=0.0, delay_cost=0.0, reserve_size=4.0)
+    rule, state, _ = _estimate(p)
+    used = np.flatnonzero(state.subset[0])
+    assert state.may_use[0].sum() == 4
+    assert len(used) == 2
+    status, status_ms = np.zeros((1, 4, 1)), np.full((1, 4), 90.0)
+    chosen = {}
+    for said in (100.0, 540.0):  # open, closed
+        rule, state, _ = _estimate(p)
+        status[0, used, 0] = said
+        row = tasks(
+            CAMPUS, carries=1, status=status, status_ms=status_ms, time_ms=100.0, local_room=False
+        )
+        chosen[said] = int(rule.decide(row)[0]) - 1
+    assert chosen[100.0] in (*used, 4)  # 4: no route is worth it
+    assert chosen[540.0] not in (*used, 4)
 
 
 def test_unreported_change_builds_up_and_some_ens_are_informed_before_others():

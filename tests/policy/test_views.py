@@ -80,12 +80,13 @@ def _sns():
     )  # fmt: skip
 
 
-def test_what_an_sn_sees_is_of_the_en_with_the_oldest_status():
+def test_an_sn_sees_of_each_en_what_that_one_holds():
     found = Features(SITE).sn(_sns(), np.array([[7.0, 8.0], [9.0, 6.0]]))
-    # EN 2 holds what is 100 ms old, EN 0 what is 20 ms old; SN 1 was never heard of by EN 1.
-    one = [7.0, 8.0, 2.0, 0.0, 0.0, 800_000.0, 0.5, 0.25, 0.75, 0.25, 1.0, 0.0, 0.0]
-    np.testing.assert_allclose(found[0], one)
-    assert found[1, 6] == 10.0  # ages are cut off
+    # EN 0 holds what is 20 ms old, EN 2 what is 100 ms old; SN 1 was never heard of by EN 1.
+    one = [7.0, 8.0, 4.0, 10.0, 40_000.0, 400_000.0, 0.1, 0.25, 0.75, 0.25, 0.5, 0.1, -0.25]
+    other = [7.0, 8.0, 2.0, 0.0, 0.0, 800_000.0, 0.5, 0.25, 0.75, 0.25, 1.0, 0.0, 0.0]
+    np.testing.assert_allclose(found[0, :2], [one, other])
+    assert found[1, :, 6].tolist() == [0.5, 10.0, 5.0]  # ages are cut off
 
 
 def test_an_outsider_s_view_of_an_en():

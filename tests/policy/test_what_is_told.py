@@ -112,7 +112,7 @@ def _learned(hierarchical=True, semantic=True, seed=11):
     return Learned(
         Agents(
             encoder=_some_layers(encoder_shapes((8, 8), numbers), seed) if semantic else None,
-            en=_some_layers(shapes(10, numbers + 3, 2, hierarchical, 16, 16), seed + 1),
+            en=_some_layers(shapes(10, numbers + 3, hierarchical, 16, 16), seed + 1),
             sn=_some_layers(sn_shapes(2 * numbers + 7, 8, 8, 2 * len(intervals)), seed + 2),
             intervals_ms=intervals,
             hierarchical=hierarchical,

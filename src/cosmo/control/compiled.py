@@ -113,7 +113,7 @@ def _dispatch(seen, fresh, answers, truth, en, sn, tally, row):
                 fresh.status_ms[row, column] = seen.status_ms[row, column]
                 continue
             own = truth.sn_state[row, column]
-            encode(seen.sn[row, column], own, sn, fresh.status[row, column])
+            encode(task.world, seen.sn[row, column], own, sn, fresh.status[row, column])
             fresh.status_ms[row, column] = task.time_ms
         would = choose(fresh, en, row)
     action = decide(seen, en, row)
@@ -129,7 +129,7 @@ def _update(seen, answers, sn, row):
         forget(seen.update[row], sn)
     send(seen, answers, sn, row)
     node = seen.update[row]
-    encode(node.sn, node.sn_state, sn, answers.numbers[row])
+    encode(node.world, node.sn, node.sn_state, sn, answers.numbers[row])
 
 
 def _ride(seen, answers, sn, row):
@@ -138,7 +138,7 @@ def _ride(seen, answers, sn, row):
     rides = ride(result, sn)
     answers.ride[row] = rides
     if rides:
-        encode(result.sn, result.sn_state, sn, answers.ride_numbers[row])
+        encode(result.world, result.sn, result.sn_state, sn, answers.ride_numbers[row])
 
 
 def _whole_worlds(fingerprint):

@@ -66,8 +66,6 @@ def evaluate(
         controller = load_controller(controller)
     found = _where(controller, scenario)
     where = tuple(as_scenario(each, settings, rate, arrivals) for each in found)
-    for place in where:
-        controller.check(place.links.most_sns, f"scenario = {place.name!r}")
     if any(place.without_load() != where[0].without_load() for place in where):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
     for place in where:

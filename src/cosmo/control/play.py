@@ -5,7 +5,7 @@ Environments (`cosmo.envs`) turn the loop inside out, as their caller holds it; 
 has a compiled one (`learn.turn`), which tests hold to this.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,8 +99,32 @@ def play(
         dispatcher = with_compiled_rows(dispatcher)
     for watcher in watchers:
         watcher.begins(site, dispatcher, updater)
+    taken = turns(scenario, method, episodes, dispatcher, updater, watchers, pace)
+    for number, worlds in enumerate(taken, 1):
+        if progress is not None and number % _PROGRESS_EVERY == 0:
+            progress(worlds.generated)
+    outcomes = [worlds.outcome(world) for world in range(len(worlds))]
+    for watcher in watchers:
+        outcomes = watcher.ended(outcomes)
+    return outcomes
+
+
+def turns(
+    scenario: Scenario,
+    method: Method,
+    episodes: Sequence[Episode],
+    dispatcher: Dispatcher,
+    updater: Updater | None,
+    watchers: Sequence[Watcher] = (),
+    pace: IntervalCheck | None = None,
+) -> Iterator[Batch]:
+    """Play episodes side by side, decision by decision: yields the worlds, always the same batch,
+    after each turn, and once more when all is over. Watchers know already who decides.
+    """
     worlds = start(scenario, episodes, method.carries, updater is not None and updater.rides)
-    turn, turns = worlds.advance(), 0
+    if any(watcher.wants_journal for watcher in watchers):
+        worlds.keep_journal()
+    turn = worlds.advance()
     while not turn.over:
         if len(turn.feedback):
             ask(method, dispatcher.observe, turn.feedback)
@@ -112,7 +136,8 @@ def play(
                 watcher.dispatched(turn.dispatch, action)
             worlds.answer(action=action)
         if updater is not None and len(turn.update):
-            pace.note(turn.update)
+            if pace is not None:
+                pace.note(turn.update)
             send, interval_ms, told = updated(method, updater, turn.update)
             for watcher in watchers:
                 watcher.updated(turn.update, send, interval_ms)
@@ -123,15 +148,10 @@ def play(
                 watcher.ridden(turn.result, ride)
             worlds.answer(ride=ride, ride_numbers=told)
         turn = worlds.advance()
-        turns += 1
-        if progress is not None and turns % _PROGRESS_EVERY == 0:
-            progress(worlds.generated)
+        yield worlds
     if len(turn.feedback):  # what is heard after the last decision (R41)
         ask(method, dispatcher.observe, turn.feedback)
-    outcomes = [worlds.outcome(world) for world in range(len(worlds))]
-    for watcher in watchers:
-        outcomes = watcher.ended(outcomes)
-    return outcomes
+    yield worlds
 
 
 def dispatched(

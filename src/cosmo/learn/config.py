@@ -140,13 +140,18 @@ class TrainingConfig(Part):
         """How many numbers a status carries."""
         return self.encoder.dimensions if self.encoder.semantic else RAW
 
+    @property
+    def remote_inputs(self) -> int:
+        """What the EN's remote branch sees of one SN (R20)."""
+        return self.dimensions + EN_LINK + int(self.en.with_age)
+
     def en_inputs(self, sns: int) -> tuple[int, int]:
-        """Of the EN's local and remote branch (R20)."""
-        return EN_LOCAL, sns * (self.dimensions + EN_LINK + int(self.en.with_age))
+        """What an EN sees at a decision (R20), of itself and the task, and of so many SNs."""
+        return EN_LOCAL, sns * self.remote_inputs
 
     @property
     def sn_inputs(self) -> int:
-        """Of the SN's network (R19)."""
+        """Of the SN's network (R19), which sees one EN at a time."""
         return 2 * self.dimensions + SN_OTHERS
 
 

@@ -52,18 +52,68 @@ def encode(row, x, inputs, first, second, out, dimensions, a, b):
 
 
 @compiled
-def en_scores(row, local, locals_, remote, remotes, branch, fusion, routes, gate_first, out, a, b):
-    """Gate scores then route scores, or, with one flat head, the values of all actions."""
-    place = layer(row, 0, local, locals_, a, branch, True)
-    place = layer(row, place, a, branch, b, branch, True)
-    place = layer(row, place, remote, remotes, a, branch, True)
-    place = layer(row, place, a, branch, b[branch:], branch, True)
-    place = layer(row, place, b, 2 * branch, a, fusion, True)
+def output(row, place, x, inputs, outputs, which):
+    """One output of the layer at `place`."""
+    total = row[place + inputs * outputs + which]
+    for i in range(inputs):
+        total += x[i] * row[place + i * outputs + which]
+    return total
+
+
+@compiled
+def en_scores(
+    row, local, locals_, remote, remotes, sns, most, branch, fusion, gate_first, out, a, b, c
+):
+    """Gate scores then route scores, or, with one flat head, the values of all actions.
+
+    `remote` has `remotes` features of each of `sns` SNs; routes to those beyond, of which there are
+    columns for `most`, score -inf.
+    """
+    first = layer(row, 0, local, locals_, a, branch, True)
+    first = layer(row, first, a, branch, b, branch, True)
+    # The last head has [local, SN] or [local, SN, reject], and scores begin behind the gate's.
+    outputs, scores = 3, out
     if gate_first:
-        place = dueling(row, place, a, fusion, out, 2, b)
-        dueling(row, place, a, fusion, out[2:], routes, b)
-    else:
-        dueling(row, place, a, fusion, out, routes + 1, b)
+        outputs, scores = 2, out[2:]
+    half, heads, place = fusion // 2, 0, 0
+    for sn in range(sns):
+        heads = layer(row, first, remote[sn * remotes :], remotes, a, branch, True)
+        heads = layer(row, heads, a, branch, b[branch:], branch, True)
+        heads = layer(row, heads, b, 2 * branch, a, fusion, True)
+        # Heads lie one after the other: (fusion + 1) numbers for each output.
+        place = heads + (3 * (fusion + 1) if gate_first else 0)
+        if most == 1:
+            break
+        scores[1 + sn] = output(row, place + fusion + 1, a, fusion, outputs, 1)
+        for k in range(fusion):  # as networks.pooled has it
+            if sn == 0:
+                c[k] = a[k]
+            elif k < half:
+                c[k] += a[k]
+            else:
+                c[k] = max(c[k], a[k])
+    if most == 1:
+        if gate_first:
+            dueling(row, heads, a, fusion, out, 2, b)
+        dueling(row, place, a, fusion, scores, outputs, b)
+        return
+    for k in range(half):
+        c[k] /= np.float32(sns)
+    if gate_first:
+        dueling(row, heads, c, fusion, out, 2, b)
+    value = output(row, place, c, fusion, 1, 0)
+    scores[0] = output(row, place + fusion + 1, c, fusion, outputs, 0)
+    mean = np.float32(0.0)
+    for k in range(1 + sns):
+        mean += scores[k]
+    if not gate_first:
+        scores[1 + most] = output(row, place + fusion + 1, c, fusion, outputs, 2)
+        mean += scores[1 + most]
+    mean /= np.float32(sns + outputs - 1)
+    for k in range(most + outputs - 1):
+        scores[k] = value + scores[k] - mean
+    for k in range(sns, most):
+        scores[1 + k] = -np.inf
 
 
 @compiled

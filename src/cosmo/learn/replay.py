@@ -24,10 +24,6 @@ class Replay:
 
     def write(self, runs: Ints, rows: Floats) -> None:
         """One or several transitions of each run, in order."""
-        self._put(runs, rows)
-
-    def _put(self, runs: Ints, rows: Floats) -> tuple[Ints, Ints]:
-        """Write, and return (run, slot) of what was written."""
         capacity = self._rows.shape[1]
         order = np.argsort(runs, kind="stable")
         runs, rows = runs[order], rows[order]
@@ -38,7 +34,6 @@ class Replay:
         place = runs, (self.written[runs] + rank) % capacity
         self._rows[place] = rows[kept]
         self.written += counts
-        return place
 
     def held(self) -> Ints:
         """How many samples each run can draw from."""
@@ -62,47 +57,61 @@ class Replay:
 
 
 class SequenceReplay(Replay):
-    """Consecutive decisions of one episode, two at a time (R22).
+    """Consecutive decisions of one stream of an episode, two at a time (R22).
 
-    A row starts with the number of its episode; decisions of an episode are written in order.
+    A row starts with the number of its episode; decisions of a stream are written in order, those
+    of other streams in between.
     """
 
-    def __init__(self, runs: int, capacity: int, width: int) -> None:
+    def __init__(self, runs: int, capacity: int, width: int, streams: int = 1) -> None:
         super().__init__(runs, capacity, width)
-        self._follows = np.zeros((runs, capacity), np.bool_)  # on the row before, in its episode
+        # [run, slot] which row is the decision before, counted from the run's first; -1: none.
+        self._before = np.full((runs, capacity), -1)
+        self._latest = np.full((runs * streams, 2), -1)  # row of each stream, and its episode
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
         """Two decisions."""
         return (2, self._rows.shape[2])
 
-    def write(self, runs: Ints, rows: Floats) -> None:
-        """One or several decisions of each run, in order."""
-        capacity = self._rows.shape[1]
-        empty = self.written == 0
-        run, slot = self._put(runs, rows)
-        episode = self._rows[:, :, 0]
-        self._follows[run, slot] = episode[run, slot] == episode[run, slot - 1]
-        self._follows[empty & (self.written <= capacity), 0] = False
-        full = np.flatnonzero(self.written >= capacity)
-        self._follows[full, self.written[full] % capacity] = False  # the oldest follows on none
+    def write(self, runs: Ints, rows: Floats, streams: Ints | None = None) -> None:
+        """One or several decisions, in order; `streams` counts those of all runs, by default one
+        each.
+        """
+        streams = runs if streams is None else streams
+        ahead = np.zeros_like(self.written)
+        before, numbers = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+        for place, (run, stream) in enumerate(zip(runs, streams, strict=True)):
+            latest, episode = self._latest[stream]
+            before[place] = latest if episode == rows[place, 0] else -1
+            numbers[place] = self.written[run] + ahead[run]
+            self._latest[stream] = numbers[place], rows[place, 0]
+            ahead[run] += 1
+        kept = numbers >= (self.written + ahead - self._rows.shape[1])[runs]
+        self._before[runs[kept], numbers[kept] % self._rows.shape[1]] = before[kept]
+        super().write(runs, rows)
+
+    def _oldest(self) -> Ints:
+        """[run] the first row that is still there."""
+        return np.maximum(self.written - self._rows.shape[1], 0)
 
     def held(self) -> Ints:
         """How many pairs each run can draw from."""
-        return np.asarray(self._follows.sum(axis=1))
+        return np.asarray((self._before >= self._oldest()[:, None]).sum(axis=1))
 
     def sample(self, run: int, count: int, random: np.random.Generator) -> Floats:
-        """`count` pairs of consecutive rows of one episode: [count, 2, width]."""
-        seconds = np.flatnonzero(self._follows[run])
+        """`count` pairs of consecutive rows of one stream: [count, 2, width]."""
+        seconds = np.flatnonzero(self._before[run] >= self._oldest()[run])
         chosen = seconds[random.integers(0, len(seconds), count)]
-        pairs: Floats = self._rows[run, np.stack([chosen - 1, chosen], axis=1)]
+        first = self._before[run, chosen] % self._rows.shape[1]
+        pairs: Floats = self._rows[run, np.stack([first, chosen], axis=1)]
         return pairs
 
     def saved(self) -> Arrays:
         """All that is in it."""
-        return super().saved() | {"follows": self._follows}
+        return super().saved() | {"before": self._before, "latest": self._latest}
 
     def restore(self, kept: Arrays) -> None:
         """The inverse of `saved`."""
         super().restore(kept)
-        self._follows = kept["follows"]
+        self._before, self._latest = kept["before"], kept["latest"]

@@ -1,9 +1,13 @@
 """One episode of every run of a stack: acting, and turning outcomes into transitions.
 
+A task's utility is credited to the nodes that took part in it: to the EN that decided, and to every
+SN that this EN reaches, as the decision was made on all their statuses.
+
 Worlds advance in lockstep, one decision of each run a turn. What a run does depends on its own
 turns alone: a run that is over early just waits for the others.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,9 +17,10 @@ from cosmo.engine import worlds as start
 from cosmo.learn import en_agent, sn_agent
 from cosmo.learn.config import EN_EXTRA, TrainingConfig
 from cosmo.learn.coordinator import Intervals
-from cosmo.learn.replay import Replay
-from cosmo.learn.turn import Chance, Networks, Notes, Scales, Sizes, act
+from cosmo.learn.replay import Replay, SequenceReplay
+from cosmo.learn.turn import Chance, Networks, Notes, Pairs, Scales, Sizes, act
 from cosmo.measure import utility, weights_of
+from cosmo.node import Site
 from cosmo.policy.features import Features
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -45,23 +50,26 @@ class Rollout:
         self._weights = weights_of(scenario)
         self.worlds = start(scenario, episodes, config.dimensions)
         runs, counts = len(episodes), [len(each.tasks) for each in episodes]
-        most = max(counts)
-        remotes = config.en_inputs(scenario.links.most_sns)[1]
-        self._en_inputs = sum(config.en_inputs(scenario.links.most_sns))
+        most, site = max(counts), site_of(scenario)
+        sns, self._pairs = scenario.links.most_sns, Pairs.at(site.links)
+        streams = runs * self._pairs.links
+        self._en_inputs = sum(config.en_inputs(sns))
         returns = max(int((each.events.what == RETURNS).sum()) for each in episodes)
-        self.intervals = Intervals(runs, episodes[0].window_ms, config, returns)
-        self._sizes = _sizes(scenario, config, remotes, episodes[0].window_ms)
-        self._scales = _scales(scenario)
+        self.intervals = Intervals(streams, episodes[0].window_ms, config, returns)
+        self._sizes = _sizes(scenario, config, episodes[0].window_ms)
+        self._scales = _scales(site)
         en_steps, sn_steps = steps or (np.zeros(runs, np.int64), np.zeros(runs, np.int64))
-        actions = config.sn.actions
-        self._en_chance = _chance(config, random, en_steps, counts, 2 + scenario.links.most_sns)
-        self._sn_chance = _chance(config, random, sn_steps, [self.intervals.most] * runs, actions)
+        epochs, actions = [self.intervals.most] * runs, config.sn.actions
+        ens, links = scenario.en.count, self._pairs.links
+        self._en_chance = _chance(config, random, en_steps, counts, _dispatch_choices(site), ens)
+        self._sn_chance = _chance(config, random, sn_steps, epochs, actions, links, links)
         self.notes = Notes(
             rows=np.zeros((runs, most, self._en_inputs + EN_EXTRA), np.float32),
-            latest=np.full(runs, -1),
+            latest=np.full((runs, scenario.en.count), -1),
             next_task=np.full((runs, most), -1),
-            interval=np.zeros((runs, most), np.int64),
-            worth=np.ones((runs, most)),
+            interval=np.zeros((runs, most, sns), np.int64),
+            worth=np.ones((runs, most, sns)),
+            pairs=self._pairs,
             decisions=self.intervals.count,
             seen=self.intervals.seen,
             before=self.intervals.before,
@@ -70,9 +78,9 @@ class Rollout:
             length_ms=self.intervals.length_ms,
             reward=self.intervals.reward,
             pending=self.intervals.pending,
-            hidden=np.zeros((runs, config.sn.hidden), np.float32),
+            hidden=np.zeros((streams, config.sn.hidden), np.float32),
             intervals_ms=np.array(config.sn.intervals_ms),
-            scratch=np.zeros((6, _widest(config, remotes, scenario.links.most_sns)), np.float32),
+            scratch=np.zeros((6, _widest(config, sns)), np.float32),
         )
         self._generated = np.zeros((runs, most))
         self._size = np.zeros((runs, most))
@@ -105,7 +113,7 @@ class Rollout:
                 self._settled.append(self._turn.settled[:settled].copy())
         return not self.worlds.all_over
 
-    def write(self, episode: int, en_replay: Replay, sn_replay: Replay) -> None:
+    def write(self, episode: int, en_replay: Replay, sn_replay: SequenceReplay) -> None:
         """Finished tasks, and intervals whose tasks are all final, go to the replays."""
         if self._settled:
             self._write_en(en_replay, self._settle_tasks())
@@ -125,8 +133,14 @@ class Rollout:
         self.notes.rows[(*place, told + en_agent.UTILITY)] = gained / self._scenario.utility.value
         self.notes.rows[(*place, told + en_agent.FAILED)] = outcome == FP
         sn = self._config.sn
-        reward = sn.utility_weight * (gained + sn.utility_shift) * self.notes.worth[place]
-        self.intervals.settle(place[0], self.notes.interval[place], reward)
+        reward = (sn.utility_weight * (gained + sn.utility_shift))[:, None]
+        pair = self._pairs.of_en[settled["en"]]
+        took_part = pair >= 0
+        self.intervals.settle(
+            (place[0][:, None] * self._pairs.links + pair)[took_part],
+            self.notes.interval[place][took_part],
+            (reward * self.notes.worth[place])[took_part],
+        )
         np.add.at(self.utility, place[0], gained)
         return place
 
@@ -148,24 +162,31 @@ class Rollout:
         parts = self.notes.rows[run, task], goes_on, seen
         replay.write(run, np.concatenate(parts, axis=1, dtype=np.float32))
 
-    def _write_intervals(self, episode: int, replay: Replay) -> None:
+    def _write_intervals(self, episode: int, replay: SequenceReplay) -> None:
         done, inputs = self.intervals, self.intervals.seen.shape[2]
-        run, n, terminal = done.complete(self.worlds.over)
-        if not len(run):
+        stream, n, terminal = done.complete(np.repeat(self.worlds.over, self._pairs.links))
+        if not len(stream):
             return
         start = sn_agent.EXTRA_COLUMNS
-        rows = np.zeros((len(run), start + 2 * inputs + done.before.shape[2]), np.float32)
+        rows = np.zeros((len(stream), start + 2 * inputs + done.before.shape[2]), np.float32)
         rows[:, sn_agent.EPISODE] = episode
-        rows[:, sn_agent.ACTION] = done.action[run, n]
+        rows[:, sn_agent.ACTION] = done.action[stream, n]
         scale = self._config.sn.reward_scale * self._scenario.utility.value
-        rows[:, sn_agent.REWARD] = done.reward[run, n] / scale
-        rows[:, sn_agent.INTERVAL] = done.length_ms[run, n]
+        rows[:, sn_agent.REWARD] = done.reward[stream, n] / scale
+        rows[:, sn_agent.INTERVAL] = done.length_ms[stream, n]
         rows[:, sn_agent.TERMINAL] = terminal
-        rows[:, start : start + inputs] = done.seen[run, n]
-        rows[:, start + inputs : -inputs] = done.before[run, n]
-        after = done.seen[run, np.minimum(n + 1, done.most - 1)]
+        rows[:, start : start + inputs] = done.seen[stream, n]
+        rows[:, start + inputs : -inputs] = done.before[stream, n]
+        after = done.seen[stream, np.minimum(n + 1, done.most - 1)]
         rows[:, -inputs:] = np.where(terminal[:, None], 0.0, after)
-        replay.write(run, rows)
+        replay.write(stream // self._pairs.links, rows, stream)
+
+
+def _dispatch_choices(site: Site) -> int:
+    """How many numbers a random action of an EN is drawn from: as many as there are actions, or, if
+    ENs reach different numbers of SNs, a multiple of each one's actions.
+    """
+    return min(math.lcm(*(site.links.exist.sum(axis=1) + 2).tolist()), 2**62)
 
 
 def _chance(
@@ -174,25 +195,30 @@ def _chance(
     steps: Ints,
     counts: Sequence[int],
     choices: int,
+    agents: int,
+    streams: int = 1,
 ) -> Chance:
-    """An episode's draws, each run's by its own stream; without streams nothing is random."""
-    chance = np.ones((len(counts), max(counts)))
-    choice = np.zeros((len(counts), max(counts)), np.int64)
+    """An episode's draws, for each run and each of its `streams` of decisions, by the run's own
+    generator; without generators nothing is random. `agents` share the count of a run's steps.
+    """
+    chance = np.ones((len(counts) * streams, max(counts)))
+    choice = np.zeros((len(counts) * streams, max(counts)), np.int64)
     for run, own in enumerate(random or ()):
-        chance[run, : counts[run]] = own.random(counts[run])
-        choice[run, : counts[run]] = own.integers(0, choices, counts[run])
+        for row in range(run * streams, (run + 1) * streams):
+            chance[row, : counts[run]] = own.random(counts[run])
+            choice[row, : counts[run]] = own.integers(0, choices, counts[run])
     decay = config.exploration
-    return Chance(steps, decay.start, decay.end, decay.steps, chance, choice)
+    return Chance(steps, decay.start, decay.end, decay.steps * agents, chance, choice)
 
 
-def _sizes(scenario: Scenario, config: TrainingConfig, remotes: int, window_ms: float) -> Sizes:
+def _sizes(scenario: Scenario, config: TrainingConfig, window_ms: float) -> Sizes:
     weights, encoder, en, sn = scenario.utility, config.encoder, config.en, config.sn
     return Sizes(
         semantic=encoder.semantic,
         dimensions=config.dimensions,
         encoder_first=encoder.hidden[0],
         encoder_second=encoder.hidden[1],
-        remotes=remotes,
+        remotes=config.remote_inputs,
         branch=en.branch,
         fusion=en.fusion,
         gate_first=en.hierarchical,
@@ -208,15 +234,14 @@ def _sizes(scenario: Scenario, config: TrainingConfig, remotes: int, window_ms: 
     )
 
 
-def _widest(config: TrainingConfig, remotes: int, sns: int) -> int:
+def _widest(config: TrainingConfig, sns: int) -> int:
     """Room for any layer's inputs and outputs."""
-    en, sn = config.en, config.sn
-    widths = (remotes, 2 * en.branch, en.fusion, 3 * sn.hidden, sn.projection, sn.actions, 3 + sns)
+    en, sn, remote = config.en, config.sn, config.en_inputs(sns)[1]
+    widths = (remote, 2 * en.branch, en.fusion, 3 * sn.hidden, sn.projection, sn.actions, 3 + sns)
     return max(*widths, *config.encoder.hidden, 4)
 
 
-def _scales(scenario: Scenario) -> Scales:
-    site = site_of(scenario)
+def _scales(site: Site) -> Scales:
     made, (ens, columns) = Features(site), site.links.reached_by
     return Scales(
         en_state=made.en_scale,

@@ -1,5 +1,8 @@
 """Utility-coordinated training of many runs at once (Algorithm 1).
 
+All ENs of a run share one set of weights, and so do all its SNs: with one EN and one SN this is the
+paper's method, operation by operation.
+
 Runs are stacked: their worlds advance in lockstep, one decision each a turn, and their networks are
 updated by one call. A run's turns are its own decisions, so its schedule of updates, its data and
 its random streams do not depend on the other runs.
@@ -30,6 +33,7 @@ from cosmo.learn.stack import Layout
 from cosmo.learn.turn import Networks
 from cosmo.measure import episode_metrics
 from cosmo.policy.controller import named_layers
+from cosmo.policy.features import EN_LOCAL
 from cosmo.policy.learned import Agents
 from cosmo.policy.networks import shapes, sn_shapes
 from cosmo.seeds import Purpose, stream
@@ -48,19 +52,14 @@ class Trainer:
 
     def __init__(self, runs: Sequence[Run], config: TrainingConfig) -> None:
         first = runs[0].scenario
-        if first.sn.count != 1 or first.en.count != 1:
-            raise InputError(
-                f"scenario = {first.name!r}: training needs one EN and one SN"
-                f" (it has {first.en.count} and {first.sn.count})"
-            )
         if any(run.scenario.without_load() != first.without_load() for run in runs):
             raise InputError("runs can be trained together only where nothing but the load differs")
         self.runs, self.config = tuple(runs), config
         self._scenario = first
         count, en, sn = len(runs), config.en, config.sn
-        inputs = config.en_inputs(first.sn.count)
-        routes = 1 + first.sn.count
-        self.en_layout = Layout(shapes(*inputs, routes, en.hierarchical, en.branch, en.fusion))
+        inputs = config.en_inputs(first.links.most_sns)
+        seen = EN_LOCAL, config.remote_inputs
+        self.en_layout = Layout(shapes(*seen, en.hierarchical, en.branch, en.fusion))
         self.sn_layout = Layout(sn_shapes(config.sn_inputs, sn.projection, sn.hidden, sn.actions))
         self.encoder_layout = encoder_layout(config.encoder)
         self._initial = [stream(run.seed, Purpose.NETWORKS, 0) for run in runs]
@@ -74,11 +73,12 @@ class Trainer:
             en.target_every if en.bootstraps else 0,
         )
         width = sn_agent.EXTRA_COLUMNS + 2 * config.sn_inputs + sn.hidden
+        self._sn_replay = SequenceReplay(count, sn.replay, width, len(first.links.sn))
         self.sn = Learner(
             start(self.sn_layout, self._initial),
             sn_agent.gradient(self.sn_layout, sn, config.sn_inputs),
             Steps(sn.learning_rate, sn.gradient_clip),
-            SequenceReplay(count, sn.replay, width),
+            self._sn_replay,
             sn.batch,
             sn.update_every,
             sn.target_every,
@@ -153,7 +153,7 @@ class Trainer:
         more = True
         while more:
             more = rollout.play(self._networks(), UPDATE_TURNS)
-            rollout.write(self.episode, self.en.replay, self.sn.replay)
+            rollout.write(self.episode, self.en.replay, self._sn_replay)
             self.en.update(random)
             self.sn.update(random)
         self.episode += 1
@@ -183,7 +183,7 @@ class Trainer:
 
     def _curves(self, rollout: Rollout) -> list[Curve]:
         decay = self.config.exploration
-        share = np.minimum(self.en_steps / decay.steps, 1.0)
+        share = np.minimum(self.en_steps / (decay.steps * self._scenario.en.count), 1.0)
         epsilon = decay.start + share * (decay.end - decay.start)
         found = []
         for run, each in enumerate(self.runs):

@@ -2,6 +2,9 @@
 
 The same observations as `policy.features`, the same networks as `policy.networks`; a turn costs
 microseconds instead of hundreds of them.
+
+All ENs of a run act by the same weights, and so do all its SNs. An SN decides about each EN by
+itself (`policy.learned`): decisions about one EN are a *stream*, of which a run has one a link.
 """
 
 from pathlib import Path
@@ -13,9 +16,10 @@ from numpy.typing import NDArray
 from cosmo import node as node_room
 from cosmo.learn import forward
 from cosmo.learn.en_agent import ACCEPT_LABEL, ACTION, ROUTE_LABEL
-from cosmo.node import RAW
+from cosmo.node import NO_NODE, RAW, Links
 from cosmo.policy import features
 from cosmo.policy.features import EN_LINK, EN_LOCAL
+from cosmo.policy.learned import ROUNDING_MS
 from cosmo.policy.rules import run as rules
 from cosmo.world import kernel
 from cosmo.world.compiled import compiled, compiled_rule, entry_point, fingerprint_of
@@ -34,7 +38,7 @@ class Sizes(NamedTuple):
     dimensions: int
     encoder_first: int
     encoder_second: int
-    remotes: int
+    remotes: int  # features of one SN
     branch: int
     fusion: int
     gate_first: bool
@@ -75,23 +79,40 @@ class Networks(NamedTuple):
 class Chance(NamedTuple):
     """ε-greedy exploration: ε for each run, and the episode's draws."""
 
-    steps: Ints  # decisions so far, of the whole training
+    steps: Ints  # [run] decisions so far, of the whole training and all agents of a kind
     first: float
     last: float
     over: int
-    chance: Doubles  # [run, decision]
+    chance: Doubles  # [run or stream, decision]
     choice: Ints
+
+
+class Pairs(NamedTuple):
+    """Numbers of the links, which tell the streams of a run apart; -1 where there is none."""
+
+    of_en: Ints  # [EN, k] to the k-th SN that it reaches
+    of_sn: Ints  # [SN, k] to the k-th EN that reaches it
+    links: int
+
+    @classmethod
+    def at(cls, links: Links) -> "Pairs":
+        """Of a site."""
+        of_en = np.where(links.exist, np.cumsum(links.exist).reshape(links.exist.shape) - 1, -1)
+        ens, columns = links.reached_by
+        of_sn = np.where(ens >= 0, of_en[ens, columns], -1)
+        return cls(of_en, of_sn, int(links.exist.sum()))
 
 
 class Notes(NamedTuple):
     """What training keeps of an episode's decisions."""
 
     rows: Floats  # [run, task, column] EN transitions that wait for their outcome
-    latest: Ints  # [run] the task that the EN decided last, -1 before the first
+    latest: Ints  # [run, EN] the task that the EN decided last, -1 before the first
     next_task: Ints  # [run, task] that it decided after this one, -1 as long as there is none
-    interval: Ints  # [run, task] the SN interval that the task was decided in
-    worth: Doubles  # [run, task] of a unit of its utility, at that interval's start (R33)
-    decisions: Ints  # [run] of the SN so far, and of each:
+    interval: Ints  # [run, task, k] of the k-th SN that the task was decided in
+    worth: Doubles  # [run, task, k] of a unit of its utility, at that interval's start (R33)
+    pairs: Pairs
+    decisions: Ints  # [stream] of SNs so far, and of each:
     seen: Floats
     before: Floats  # the hidden state
     action: Ints
@@ -99,7 +120,7 @@ class Notes(NamedTuple):
     length_ms: Doubles
     reward: Doubles
     pending: Ints  # tasks that are not final yet
-    hidden: Floats  # [run, unit] as it is now
+    hidden: Floats  # [stream, unit] as it is now
     intervals_ms: Doubles
     scratch: Floats  # room for layers
 
@@ -108,12 +129,12 @@ _has_returned = compiled_rule(rules.has_returned)
 
 
 @compiled
-def _decided(chance, run, which, greedy):
-    """A random action with probability ε, else the greedy one."""
+def _explores(chance, run, row, which):
+    """Whether a decision of this run is random, with probability ε (R24)."""
     share = min(chance.steps[run] / chance.over, 1.0)
     epsilon = chance.first + share * (chance.last - chance.first)
     chance.steps[run] += 1
-    return chance.choice[run, which] if chance.chance[run, which] < epsilon else greedy
+    return chance.chance[row, which] < epsilon
 
 
 @compiled
@@ -157,16 +178,17 @@ def _age(scales, now, source):
 
 
 @compiled
-def _see_remote(sizes, scales, networks, turn, n, fresh, out, scratch):
-    """The statuses that the EN holds and the links, or, for the stale loss, fresh statuses."""
+def _see_remote(sizes, scales, networks, turn, n, sns, fresh, out, scratch):
+    """The statuses that the EN holds of the `sns` SNs that it reaches, and the links; for the stale
+    loss, the status of the SN in the column `fresh` as it would be now.
+    """
     task = turn.seen.dispatch[n]
-    sns = turn.seen.status_ms.shape[1]
     width = sizes.dimensions + EN_LINK
     for sn in range(sns):
-        start = sn * (width + (1 if sizes.with_age else 0))
-        if fresh:
-            state = turn.truth.sn_state[n, sn]
-            _semantic(sizes, scales, networks, task.world, sn, state, out[start:], scratch)
+        start = sn * sizes.remotes
+        if sn == fresh:
+            state, number = turn.truth.sn_state[n, sn], turn.seen.sn[n, sn]
+            _semantic(sizes, scales, networks, task.world, number, state, out[start:], scratch)
         else:
             for k in range(sizes.dimensions):
                 out[start + k] = turn.seen.status[n, sn, k]
@@ -175,25 +197,27 @@ def _see_remote(sizes, scales, networks, turn, n, fresh, out, scratch):
                 turn.seen.up_link_mbps[n, sn, k] / scales.up_mbps[task.en, sn]
             )
         if sizes.with_age:
-            source = task.time_ms if fresh else turn.seen.status_ms[n, sn]
+            source = task.time_ms if sn == fresh else turn.seen.status_ms[n, sn]
             out[start + width] = _age(scales, task.time_ms, source)
 
 
 @compiled
-def _en_scores(sizes, parameters, local, remote, routes, out, scratch):
+def _en_scores(sizes, parameters, local, remote, sns, routes, out, scratch):
     forward.en_scores(
         parameters,
         local,
         EN_LOCAL,
         remote,
         sizes.remotes,
+        sns,
+        routes - 1,
         sizes.branch,
         sizes.fusion,
-        routes,
         sizes.gate_first,
         out,
         scratch[0],
         scratch[1],
+        scratch[2],
     )
 
 
@@ -212,81 +236,120 @@ def _value(scores, action, routes, gate_first):
 
 @compiled
 def _dispatch(sizes, scales, networks, turn, chance, notes, n):
-    task = turn.seen.dispatch[n]
+    task, place = turn.seen.dispatch[n], turn.truth.place[n]
     run, scratch = task.world, notes.scratch
     routes = turn.truth.delay_ms.shape[1]
-    row = notes.rows[run, task.task]
+    sns = 0  # that the EN reaches
+    while sns < routes - 1 and turn.seen.sn[n, sns] != NO_NODE:
+        sns += 1
+    row = notes.rows[run, place]
     remote, scores = row[EN_LOCAL:], scratch[5]
     _see_local(scales, task, row)
-    _see_remote(sizes, scales, networks, turn, n, False, remote, scratch)
-    _en_scores(sizes, networks.en[run], row, remote, routes, scores, scratch)
-    greedy = forward.en_greedy(scores, routes, sizes.gate_first)
-    action = _decided(chance, run, task.task, greedy)
+    _see_remote(sizes, scales, networks, turn, n, sns, NO_NODE, remote, scratch)
+    _en_scores(sizes, networks.en[run], row, remote, sns, routes, scores, scratch)
+    action = greedy = forward.en_greedy(scores, routes, sizes.gate_first)
+    if _explores(chance, run, run, place):
+        action = chance.choice[run, place] % (sns + 2)  # local, an SN that it reaches, reject
+        if action == sns + 1:
+            action = routes
     turn.answers.action[n] = action
 
     # R23: accept if any route is feasible; then the feasible one with the smaller delay.
     best, accept = 0, False
-    for route in range(routes):
+    for route in range(1 + sns):
         if turn.truth.feasible[n, route] and (
             not accept or turn.truth.delay_ms[n, route] < turn.truth.delay_ms[n, best]
         ):
             best, accept = route, True
-    told = EN_LOCAL + sizes.remotes
+    told = EN_LOCAL + sizes.remotes * (routes - 1)
     row[told + ACTION] = action
     row[told + ACCEPT_LABEL] = accept
     row[told + ROUTE_LABEL] = best
-    if notes.latest[run] >= 0:
-        notes.next_task[run, notes.latest[run]] = task.task
-    notes.latest[run] = task.task
+    latest = notes.latest[run, task.en]
+    if latest >= 0:
+        notes.next_task[run, latest] = place
+    notes.latest[run, task.en] = place
+    for column in range(sns):
+        _credit(sizes, scales, networks, turn, notes, n, sns, column, greedy)
 
+
+@compiled
+def _credit(sizes, scales, networks, turn, notes, n, sns, column, greedy):
+    """Put a task into the interval of the SN in this column: its status was part of the decision,
+    whatever the decision is.
+    """
+    task, place, scratch = turn.seen.dispatch[n], turn.truth.place[n], notes.scratch
+    run = task.world
+    stream = run * notes.pairs.links + notes.pairs.of_en[task.en, column]
     # The interval that the decision falls into, [u_n, u_n+1). R5: at the very start of the next
     # one the EN decides before the SN does.
-    interval = notes.decisions[run] - 1
-    following = notes.start_ms[run, interval] + notes.length_ms[run, interval]
-    begun = notes.start_ms[run, interval]
+    interval = notes.decisions[stream] - 1
+    following = notes.start_ms[stream, interval] + notes.length_ms[stream, interval]
+    begun = notes.start_ms[stream, interval]
     # An outage voids the pending decision: the interval lasts until the SN is back (R38).
-    there = turn.truth.sn_up[n, 0]
+    there = turn.truth.sn_up[n, column]
     if there and task.time_ms >= following and following < sizes.window_ms:
         interval, begun = interval + 1, task.time_ms
     worth = sizes.discount_per_ms ** (task.time_ms - begun)
-    notes.interval[run, task.task] = interval
-    notes.worth[run, task.task] = worth
-    notes.pending[run, interval] += 1
+    notes.interval[run, place, column] = interval
+    notes.worth[run, place, column] = worth
+    notes.pending[stream, interval] += 1
 
     if sizes.stale_loss_weight > 0.0:
-        # What the stale view costs in the EN's own eyes: with a status sent just now, by how much
-        # is the best action better than the one it chose?
-        remote = scratch[4]
-        _see_remote(sizes, scales, networks, turn, n, True, remote, scratch)
-        _en_scores(sizes, networks.en[run], row, remote, routes, scores, scratch)
+        # What this SN's stale status costs in the EN's own eyes: with one sent just now, by how
+        # much is the best action better than the one it chose?
+        row, remote, scores = notes.rows[run, place], scratch[4], scratch[5]
+        routes = turn.truth.delay_ms.shape[1]
+        _see_remote(sizes, scales, networks, turn, n, sns, column, remote, scratch)
+        _en_scores(sizes, networks.en[run], row, remote, sns, routes, scores, scratch)
         fresh = forward.en_greedy(scores, routes, sizes.gate_first)
         loss = _value(scores, fresh, routes, sizes.gate_first) - _value(
             scores, greedy, routes, sizes.gate_first
         )
-        notes.reward[run, interval] -= sizes.stale_loss_weight * loss * worth
+        notes.reward[stream, interval] -= sizes.stale_loss_weight * loss * worth
 
 
 @compiled
 def _send(sizes, scales, networks, turn, chance, notes, n):
-    node = turn.seen.update[n]
-    run, sn, scratch, size = node.world, node.sn, notes.scratch, sizes.dimensions
-    which = notes.decisions[run]
-    if _has_returned(node):  # R38: that ends the interval, and the SN remembers nothing
-        notes.length_ms[run, which - 1] = node.time_ms - notes.start_ms[run, which - 1]
-        for k in range(sizes.hidden):
-            notes.hidden[run, k] = 0.0
-    seen, hidden = notes.seen[run, which], notes.hidden[run]
-    oldest = 0
-    for en in range(turn.seen.acknowledged_ms.shape[1]):
-        if since(turn.seen.acknowledged_ms[n, en]) < since(turn.seen.acknowledged_ms[n, oldest]):
-            oldest = en
+    """An SN decides about every EN for which that is due, and is asked again when the next is."""
+    node, semantic = turn.seen.update[n], notes.scratch[3]
     # The encoder runs at the SN: these very numbers are what a status carries (R28).
-    _semantic(sizes, scales, networks, run, sn, node.sn_state, seen, scratch)
+    _semantic(sizes, scales, networks, node.world, node.sn, node.sn_state, semantic, notes.scratch)
+    for k in range(sizes.dimensions):
+        turn.answers.numbers[n, k] = semantic[k]
+    left_ms, returned = np.inf, _has_returned(node)
+    for column in range(turn.answers.send.shape[1]):
+        turn.answers.send[n, column] = False
+        pair = notes.pairs.of_sn[node.sn, column]
+        if pair == NO_NODE:
+            continue
+        stream = node.world * notes.pairs.links + pair
+        which, wait_ms = notes.decisions[stream], 0.0
+        if which > 0:
+            last = notes.start_ms[stream, which - 1] + notes.length_ms[stream, which - 1]
+            wait_ms = last - node.time_ms
+        if wait_ms <= ROUNDING_MS or returned:
+            wait_ms = _send_to(sizes, scales, networks, turn, chance, notes, n, column, stream)
+        left_ms = min(left_ms, wait_ms)
+    turn.answers.interval_ms[n] = left_ms
+
+
+@compiled
+def _send_to(sizes, scales, networks, turn, chance, notes, n, column, stream):
+    """Decide about one EN; returns after how many ms to decide about it again."""
+    node = turn.seen.update[n]
+    run, scratch, size = node.world, notes.scratch, sizes.dimensions
+    which = notes.decisions[stream]
+    if _has_returned(node):  # R38: that ends the interval, and the SN remembers nothing
+        notes.length_ms[stream, which - 1] = node.time_ms - notes.start_ms[stream, which - 1]
+        for k in range(sizes.hidden):
+            notes.hidden[stream, k] = 0.0
+    seen, hidden = notes.seen[stream, which], notes.hidden[stream]
     for k in range(size):
-        turn.answers.numbers[n, k] = seen[k]
-        seen[size + k] = turn.seen.acknowledged[n, oldest, k]
+        seen[k] = scratch[3, k]
+        seen[size + k] = turn.seen.acknowledged[n, column, k]
     others = seen[2 * size :]
-    source = turn.seen.acknowledged_ms[n, oldest]
+    source = turn.seen.acknowledged_ms[n, column]
     if source != source:  # nothing since the SN is up
         source = node.up_since_ms
     others[0] = _age(scales, node.time_ms, source)
@@ -294,10 +357,11 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
     others[2] = node.recent_success
     others[3] = node.recent_failure
     for k in range(3):
-        others[4 + k] = turn.seen.down_link_mbps[n, oldest, k] / scales.down_mbps[sn, oldest]
+        rate = scales.down_mbps[node.sn, column]
+        others[4 + k] = turn.seen.down_link_mbps[n, column, k] / rate
 
     for k in range(sizes.hidden):
-        notes.before[run, which, k] = hidden[k]
+        notes.before[stream, which, k] = hidden[k]
     values = scratch[5]
     forward.sn_values(
         networks.sn[run],
@@ -312,25 +376,25 @@ def _send(sizes, scales, networks, turn, chance, notes, n):
         scratch[1],
         scratch[2],
     )
-    greedy = 0
+    action = 0
     for k in range(1, sizes.actions):
-        if values[k] > values[greedy]:
-            greedy = k
-    action = _decided(chance, run, which, greedy)
+        if values[k] > values[action]:
+            action = k
+    if _explores(chance, run, stream, which):
+        action = chance.choice[stream, which]
     # Send × intervals come first, then no-send × intervals.
     choices = notes.intervals_ms.size
     send, length = action < choices, notes.intervals_ms[action % choices]
-    for k in range(turn.answers.send.shape[1]):
-        turn.answers.send[n, k] = send
-    turn.answers.interval_ms[n] = length
+    turn.answers.send[n, column] = send
     if node.time_ms >= sizes.window_ms:
-        return  # R21: on the very end it may send, but there is no transition
-    notes.action[run, which] = action
-    notes.start_ms[run, which] = node.time_ms
-    notes.length_ms[run, which] = length
+        return length  # R21: on the very end it may send, but there is no transition
+    notes.action[stream, which] = action
+    notes.start_ms[stream, which] = node.time_ms
+    notes.length_ms[stream, which] = length
     if send:
-        notes.reward[run, which] -= sizes.price
-    notes.decisions[run] += 1
+        notes.reward[stream, which] -= sizes.price
+    notes.decisions[stream] += 1
+    return length
 
 
 def _entry_point(fingerprint: str) -> Any:

@@ -5,7 +5,7 @@ every run's best networks: one array a layer, `en/fusion.w` with a leading axis 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,8 @@ class Controller:
     method: str
     runs: tuple[TrainedRun, ...]
     sns: int  # of the scenario that it was trained on
-    agents: Agents  # a row a run
-    description: Mapping[str, Any]  # all of training.json
+    agents: Agents = field(repr=False)  # a row a run
+    description: Mapping[str, Any] = field(repr=False)  # all of training.json
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -54,14 +54,6 @@ class Controller:
     def device(self) -> str:
         """Where it was trained, "cpu" or "gpu"; empty if the training did not say."""
         return str(self.description.get("device", ""))
-
-    def check(self, sns: int, where: str) -> None:
-        """Refuse a site with another number of SNs at an EN than the networks know."""
-        if not self.agents.any_topology and sns != self.sns:
-            raise InputError(
-                f"{where}: has {sns} SNs, but the controller in '{self.folder}' was trained with"
-                f" {self.sns}"
-            )
 
     def run_of(self, digest: str, site: Site) -> int:
         """The run of this `run_digest` (else any) that was trained for the load nearest to the
@@ -95,7 +87,7 @@ def load_controller(folder: str | Path) -> Controller:
     except ValueError as error:
         raise InputError(f"'{folder / DESCRIPTION}': is damaged ({error})") from None
     try:
-        check_layers(layers, agents.shapes(sns), len(runs))
+        check_layers(layers, agents.shapes(), len(runs))
     except ValueError as error:
         raise InputError(f"'{folder / AGENTS}': is damaged ({error})") from None
     return Controller(folder, method, runs, sns, agents, told)

@@ -3,6 +3,7 @@
 EN, local (R20):   access 3 | EN state 4 | task 3
 EN, remote (R20):  cached semantic 2 | EN→SN link 3        for each SN; the age as an option
 SN (R19):          semantic 2 | acknowledged semantic 2 | age 1 | completed tasks 3 | link 3
+                   for each EN that it may inform
 """
 
 import numpy as np
@@ -48,23 +49,21 @@ class Features:
         link = np.where(tasks.reached[:, :, None], link, 0.0)
         parts = [tasks.status, link]
         if with_age:
-            parts.append(self.scales.age(tasks.age_ms)[:, :, None])
+            age = np.where(tasks.reached, self.scales.age(tasks.age_ms), 0.0)
+            parts.append(age[:, :, None])
         return np.concatenate(parts, axis=2).reshape(len(tasks), -1).astype(np.float32)
 
     def sn(self, nodes: UpdateObservation, status: Floats) -> Floats:
-        """[row, 11] with the SN's own status [row, d]; with several ENs, what the one with the
-        oldest status holds.
-        """
-        rows = np.arange(len(nodes))
-        oldest = nodes.age_ms.argmax(axis=1)
-        completed = (
-            self.scales.age(nodes.age_ms)[rows, oldest],
-            nodes.recent_delay_ms / self.delay_ms,
-            nodes.recent_success,
-            nodes.recent_failure,
+        """[row, k, 11] of the k-th EN that reaches the SN, whose own status is [row, d]."""
+        rows, ens = nodes.acknowledged_ms.shape
+        of_sn = np.stack(
+            [nodes.recent_delay_ms / self.delay_ms, nodes.recent_success, nodes.recent_failure], 1
         )
-        nominal = self.site.down_mbps(nodes)[rows, oldest]
-        link = nodes.down_link_mbps[rows, oldest] / nominal[:, None]
-        held = nodes.acknowledged[rows, oldest]  # zeros while there is none
-        parts = [status, held, np.stack(completed, axis=1), link]
-        return np.concatenate(parts, axis=1).astype(np.float32)
+        parts: list[NDArray[np.floating]] = [
+            np.broadcast_to(status[:, None], (rows, ens, status.shape[1])),
+            nodes.acknowledged,  # zeros while there is none
+            self.scales.age(nodes.age_ms)[:, :, None],
+            np.broadcast_to(of_sn[:, None], (rows, ens, 3)),
+            nodes.down_link_mbps / self.site.down_mbps(nodes)[:, :, None],
+        ]
+        return np.concatenate(parts, axis=2).astype(np.float32)

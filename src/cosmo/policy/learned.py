@@ -1,6 +1,7 @@
 """Trained agents at work, with NumPy alone: what a real node runs.
 
-An `Agents` holds the parameters of one run for each world, so that many runs act side by side.
+An `Agents` holds the parameters of one run for each world, so that many runs act side by side. All
+ENs of a world share their weights, and so do all its SNs: the agents act at any site.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from cosmo.policy.networks import (
     encode,
     encoder_shapes,
     flat_values,
+    for_each,
     gate_and_route,
     gate_first,
     hierarchical_values,
@@ -37,6 +39,7 @@ from cosmo.policy.networks import (
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 LEAST_INTERVAL_MS = 0.1  # between two decisions of an SN: less would never end
+ROUNDING_MS = 1e-6  # by which an SN may be asked before a decision is due
 Layers = Mapping[str, Floats]  # with a leading axis, one a world
 
 
@@ -51,8 +54,6 @@ class Agents:
     hierarchical: bool
     with_age: bool
 
-    any_topology = False  # an input for each SN
-
     @property
     def worlds(self) -> int:
         """How many runs act side by side."""
@@ -62,16 +63,6 @@ class Agents:
     def dimensions(self) -> int:
         """How many numbers a status carries."""
         return RAW if self.encoder is None else int(self.encoder["encode3.w"].shape[-1])
-
-    @property
-    def en_inputs(self) -> tuple[int, int]:
-        """Of the EN's two branches."""
-        return int(self.en["local1.w"].shape[-2]), int(self.en["remote1.w"].shape[-2])
-
-    @property
-    def sn_inputs(self) -> int:
-        """Of the SN's network."""
-        return int(self.sn["project.w"].shape[-2])
 
     def of(self, runs: Sequence[int]) -> "Agents":
         """These runs' agents, one for each world of another batch."""
@@ -87,20 +78,23 @@ class Agents:
         """Has no parts to leave out."""
         raise InputError(f"off = {part!r}: has no such part")
 
+    def at_failure_cost(self, cost: float) -> "Agents":
+        """Utility is what it has learned from."""
+        raise InputError("objective: only of a controller that can choose")
+
     def at_work(self) -> Method:
         """As a method."""
         return Learned(self)
 
-    def shapes(self, sns: int) -> Shapes:
-        """What its arrays must be for this many SNs, without the axis of runs."""
+    def shapes(self) -> Shapes:
+        """What its arrays must be, without the axis of runs."""
         found, remote = {}, EN_LINK + int(self.with_age)
         dimensions = RAW if self.encoder is None else size(self.encoder, "encode3.b")
         if self.encoder is not None:
             hidden = size(self.encoder, "encode1.b"), size(self.encoder, "encode2.b")
             found["encoder"] = encoder_shapes(hidden, dimensions)
         branch, fusion = size(self.en, "local1.b"), size(self.en, "fusion.b")
-        inputs = EN_LOCAL, sns * (dimensions + remote)
-        found["en"] = shapes(*inputs, sns + 1, self.hierarchical, branch, fusion)
+        found["en"] = shapes(EN_LOCAL, dimensions + remote, self.hierarchical, branch, fusion)
         choices, memory = len(self.intervals_ms), size(self.sn, "gru.h.b") // 3
         actions = choices if size(self.sn, "update.advantage.b") == choices else 2 * choices
         projection = size(self.sn, "project.b")
@@ -147,16 +141,20 @@ class Agents:
         return np.asarray(hierarchical_values(scores[:, :2], scores[:, 2:]))
 
     def sn_values(self, worlds: Ints, seen: Floats, hidden: Floats) -> tuple[Floats, Floats]:
-        """Q of SN decisions and the hidden states after them."""
-        split = seen.shape[1]
+        """Q of the decisions of SNs, [row, k, action] for the k-th EN, and the hidden states after
+        them [row, k, unit].
+        """
+        split = seen.shape[2]
+        # A product is of one row: its bits do not depend on how many ENs there are.
+        sn = for_each(self.sn)
 
         def net(x: Floats) -> Floats:
-            values, state = sn_step(self.sn, x[..., :split], x[..., split:])
+            values, state = sn_step(sn, x[..., :split], x[..., split:])
             return np.concatenate([values, state], axis=-1)
 
-        both = np.concatenate([seen, hidden], axis=1)[:, None, :]
-        out = _each(net, self.worlds, worlds, both)[:, 0]
-        return out[:, : -self.hidden], out[:, -self.hidden :]
+        both = np.concatenate([seen, hidden], axis=2)[:, :, None, :]
+        out = _each(net, self.worlds, worlds, both)[:, :, 0]
+        return out[..., : -self.hidden], out[..., -self.hidden :]
 
     def sn_answer(self, action: Ints) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """(send, interval) of an action: send × intervals come first, then no-send × intervals."""
@@ -175,11 +173,6 @@ class LearnedDispatcher(Dispatcher):
     """Greedy EN agents."""
 
     def __init__(self, site: Site, agents: Agents) -> None:
-        if not site.links.all_alike:
-            raise InputError(
-                "backhaul.reach: ENs reach different numbers of SNs, but these networks have an"
-                " output for each SN"
-            )
         self._features, self.agents = Features(site), agents
 
     def observe_inputs(self, tasks: DispatchObservation) -> tuple[Floats, Floats]:
@@ -199,11 +192,17 @@ class LearnedDispatcher(Dispatcher):
 
 
 class LearnedUpdater(Updater):
-    """Greedy SN agents, each with its memory; their encoders run here, at the SN (R28)."""
+    """Greedy SN agents; their encoders run here, at the SN (R28).
+
+    An SN decides for each EN by itself whether to send to it and when to decide about it again. It
+    has a memory for each, and asks to be called at the earliest of these times.
+    """
 
     def __init__(self, site: Site, agents: Agents) -> None:
         self._features, self.agents = Features(site), agents
-        self.hidden = np.zeros((agents.worlds, len(site.sn), agents.hidden), np.float32)
+        pairs = agents.worlds, len(site.sn), site.links.reached_by[0].shape[1]
+        self.hidden = np.zeros((*pairs, agents.hidden), np.float32)
+        self._due_ms = np.full(pairs, -np.inf)
 
     def encode(self, states: SnStates) -> Floats:
         """[row, d] the semantic of these states; worlds may have several rows."""
@@ -218,20 +217,30 @@ class LearnedUpdater(Updater):
         return found
 
     def observe_inputs(self, nodes: UpdateObservation) -> Floats:
-        """[row, 11] what the networks see of these SNs."""
+        """[row, k, 11] what the networks see of these SNs and of the k-th EN that reaches each."""
         return self._features.sn(nodes, self.encode(nodes.states))
 
-    def values(self, nodes: UpdateObservation) -> tuple[Floats, Floats]:
-        """(inputs, Q); the memory moves on."""
-        seen = self.observe_inputs(nodes)
-        place = nodes.world, nodes.sn
-        self.hidden[place] *= ~nodes.returned[:, None]  # an SN that has failed starts anew (R38)
-        values, self.hidden[place] = self.agents.sn_values(nodes.world, seen, self.hidden[place])
-        return seen, values
+    def values(self, nodes: UpdateObservation) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """(inputs, Q, [row, k] whether it is time to decide about the k-th EN): the memory of those
+        that it is time for moves on.
+        """
+        seen, place = self.observe_inputs(nodes), (nodes.world, nodes.sn)
+        due = self._due_ms[place] <= nodes.time_ms[:, None] + ROUNDING_MS
+        due = nodes.reached & (due | nodes.returned[:, None])
+        self.hidden[place] *= ~nodes.returned[:, None, None]  # who has failed starts anew (R38)
+        before = self.hidden[place]
+        values, after = self.agents.sn_values(nodes.world, seen, before)
+        self.hidden[place] = np.where(due[:, :, None], after, before)
+        return seen, values, due
 
     def decide(self, nodes: UpdateObservation) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """The best of send and intervals."""
-        return self.agents.sn_answer(self.values(nodes)[1].argmax(axis=1))
+        """The best of send and intervals for every EN that it is time for."""
+        _, values, due = self.values(nodes)
+        send, chosen_ms = self.agents.sn_answer(values.argmax(axis=2))
+        now, place = nodes.time_ms[:, None], (nodes.world, nodes.sn)
+        left_ms = np.where(due, chosen_ms, self._due_ms[place] - now)
+        self._due_ms[place] = np.where(due, now + chosen_ms, self._due_ms[place])
+        return send & due, np.where(nodes.reached, left_ms, np.inf).min(axis=1)
 
 
 class Learned(Method):

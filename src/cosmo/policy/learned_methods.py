@@ -29,11 +29,6 @@ class Agents(Protocol):
         """How many numbers a status carries."""
         ...
 
-    @property
-    def any_topology(self) -> bool:
-        """Whether they can be put to work with any number of SNs."""
-        ...
-
     def of(self, runs: Sequence[int]) -> "Agents":
         """These runs' agents, one for each world of a batch."""
         ...
@@ -46,8 +41,12 @@ class Agents(Protocol):
         """The same without a part, for comparison; InputError if there is none such."""
         ...
 
-    def shapes(self, sns: int) -> Shapes:
-        """What its arrays must be for this many SNs, without the axis of runs.
+    def at_failure_cost(self, cost: float) -> "Agents":
+        """The same, with another cost of a failed task; InputError if it has none."""
+        ...
+
+    def shapes(self) -> Shapes:
+        """What its arrays must be, without the axis of runs.
 
         Raises ValueError if the sizes of its layers cannot be told from them.
         """

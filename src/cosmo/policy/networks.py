@@ -3,6 +3,9 @@
 Parameters are a flat dictionary of arrays. Every array may have further leading axes (one a run),
 and inputs then have them too; `learn` evaluates the same functions under JAX by handing in its
 module.
+
+Sizes do not depend on the site: with several SNs the same remote branch, fusion and route head are
+applied to each of them. With one SN that is the paper's network, operation by operation.
 """
 
 from collections.abc import Mapping
@@ -47,13 +50,86 @@ def fuse(p: Parameters, local: Array, remote: Array, xp: Any = np) -> Array:
     for name, x in (("local", local), ("remote", remote)):
         h = xp.maximum(linear(p, f"{name}1", x), 0)
         branches.append(xp.maximum(linear(p, f"{name}2", h), 0))
+    if branches[0].shape != branches[1].shape:  # one EN, several SNs
+        branches[0] = xp.broadcast_to(branches[0], branches[1].shape)
     return xp.maximum(linear(p, "fusion", xp.concatenate(branches, axis=-1)), 0)
 
 
 def gate_and_route(p: Parameters, local: Array, remote: Array, xp: Any = np) -> tuple[Array, Array]:
-    """Gate scores [reject, accept] and route scores [local, SN 1, …]."""
-    h = fuse(p, local, remote, xp)
-    return dueling(p, "gate", h), dueling(p, "route", h)
+    """Gate scores [reject, accept] and route scores [local, SN 1, …].
+
+    `remote` has the features of all SNs side by side; an SN whose features are all zeros is none
+    (a link has a rate), and its route scores -inf.
+    """
+    each = _by_sn(p, remote)
+    if each is None:
+        h = fuse(p, local, remote, xp)
+        return dueling(p, "gate", h), dueling(p, "route", h)
+    h, summary, reached = _fuse_sns(p, local, each, xp)
+    route = _dueling_sns(p, "route", h, summary, reached, xp)
+    return dueling(p, "gate", summary), route
+
+
+def _by_sn(p: Parameters, remote: Array) -> Array | None:
+    """[..., row, features of all SNs] as [..., SN, row, features]; None if there is one SN."""
+    width = p["remote1.w"].shape[-2]
+    if remote.shape[-1] == width:
+        return None
+    return remote.reshape(*remote.shape[:-1], -1, width).swapaxes(-2, -3)
+
+
+def _fuse_sns(p: Parameters, local: Array, remote: Array, xp: Any) -> tuple[Array, Array, Array]:
+    """Fused features of each SN [..., SN, row, feature], their summary [..., row, feature], and
+    which SNs are there [..., SN, row, 1].
+    """
+    reached = (remote != 0).any(-1, keepdims=True)
+    h = fuse(_of_each_sn(p), local[..., None, :, :], remote, xp)
+    return h, pooled(h, reached, xp), reached
+
+
+def _of_each_sn(p: Parameters) -> Parameters:
+    """Layers with an axis for SNs behind that of runs: a node's products are of one row each, so
+    that their bits do not depend on how many SNs there are.
+    """
+    return p if p["fusion.b"].ndim == 1 else for_each(p)
+
+
+def for_each(p: Parameters) -> Parameters:
+    """Stacked layers with one more axis, for nodes, behind that of runs."""
+    return {
+        name: layer[..., None, :, :] if name.endswith(".w") else layer[..., None, :]
+        for name, layer in p.items()
+    }
+
+
+def pooled(h: Array, reached: Array, xp: Any = np) -> Array:
+    """One summary of all SNs: the mean of the first half of the features, the maximum of the rest.
+
+    The order of SNs does not matter, and the summary of one SN is its own features.
+    """
+    there = xp.where(reached, h, 0)  # rectified features: none is below 0
+    half = h.shape[-1] // 2
+    count = xp.maximum(reached.sum(-3), 1).astype(h.dtype)
+    mean = there[..., :half].sum(-3) / count
+    return xp.concatenate([mean, there[..., half:].max(-3)], axis=-1)
+
+
+def _dueling_sns(
+    p: Parameters, name: str, h: Array, summary: Array, reached: Array, xp: Any
+) -> Array:
+    """V + A − mean A, where the head's second output is applied to each SN's features and all its
+    other outputs to the summary.
+    """
+    of_sn = linear(_of_each_sn(p), f"{name}.advantage", h)[..., 1]
+    others = linear(p, f"{name}.advantage", summary)
+    parts = [others[..., :1], of_sn.swapaxes(-1, -2), others[..., 2:]]
+    advantage = xp.concatenate(parts, axis=-1)
+    exists = reached[..., 0].swapaxes(-1, -2)
+    parts = [xp.ones_like(part, dtype=bool) for part in parts]
+    there = xp.concatenate([parts[0], exists, parts[2]], axis=-1)
+    mean = xp.where(there, advantage, 0).sum(-1, keepdims=True) / there.sum(-1, keepdims=True)
+    scores = linear(p, f"{name}.value", summary) + advantage - mean.astype(advantage.dtype)
+    return xp.where(there, scores, -xp.inf)
 
 
 def hierarchical_values(gate: Array, route: Array, xp: Any = np) -> Array:
@@ -64,7 +140,10 @@ def hierarchical_values(gate: Array, route: Array, xp: Any = np) -> Array:
 
 def flat_values(p: Parameters, local: Array, remote: Array, xp: Any = np) -> Array:
     """The ablation: one dueling head over the same actions."""
-    return dueling(p, "flat", fuse(p, local, remote, xp))
+    each = _by_sn(p, remote)
+    if each is None:
+        return dueling(p, "flat", fuse(p, local, remote, xp))
+    return _dueling_sns(p, "flat", *_fuse_sns(p, local, each, xp), xp)
 
 
 def gate_first(gate: Array, route: Array) -> Array:
@@ -96,9 +175,9 @@ def sn_step(p: Parameters, x: Array, hidden: Array, xp: Any = np) -> tuple[Array
 
 
 def shapes(
-    local: int, remote: int, routes: int, hierarchical: bool, branch: int, fusion: int
+    local: int, remote: int, hierarchical: bool, branch: int, fusion: int
 ) -> dict[str, tuple[int, ...]]:
-    """Of the EN agent's parameters."""
+    """Of the EN agent's parameters; `remote` is what it sees of one SN."""
     layers = {
         "local1": (local, branch),
         "local2": (branch, branch),
@@ -106,7 +185,7 @@ def shapes(
         "remote2": (branch, branch),
         "fusion": (2 * branch, fusion),
     }
-    heads = {"gate": 2, "route": routes} if hierarchical else {"flat": routes + 1}
+    heads = {"gate": 2, "route": 2} if hierarchical else {"flat": 3}  # [local, SN(, reject)]
     for name, size in heads.items():
         layers[f"{name}.value"] = (fusion, 1)
         layers[f"{name}.advantage"] = (fusion, size)

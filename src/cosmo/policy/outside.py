@@ -1,6 +1,6 @@
 """Policies from elsewhere as methods of the registry, to be compared like any other.
 
-    cosmo simulate --method sb3:dqn.zip                 a Stable-Baselines3 model
+    cosmo simulate --method sb3:ppo.zip                 a Stable-Baselines3 model
     cosmo simulate --method onnx:policy.onnx            an ONNX file
     from_callable(policy, updater="aoi-threshold")      any function of observations
 
@@ -137,7 +137,7 @@ def from_callable(
 
 
 class Sb3(Outside):
-    """A Stable-Baselines3 model (`sb3:dqn.zip`) that was trained on cosmo/Dispatch-v0."""
+    """A Stable-Baselines3 model (`sb3:ppo.zip`) that was trained on cosmo/Dispatch-v0."""
 
     def __init__(
         self,

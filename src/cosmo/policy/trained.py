@@ -6,7 +6,7 @@ from pathlib import Path
 from cosmo.errors import InputError
 from cosmo.node import Dispatcher, Method, Site, Updater
 from cosmo.policy.controller import load_controller
-from cosmo.policy.learned_methods import LEARNED
+from cosmo.policy.learned_methods import LEARNED, learned_method
 from cosmo.seeds import run_digest
 
 
@@ -31,13 +31,19 @@ class Trained(Method):
         self.carries = self.controller.agents.dimensions
 
     def _at_work(self, site: Site) -> Method:
-        self.controller.check(site.links.reach.shape[1], "site")
         asked = site.runs if self._run is None else [run_digest(self._run)] * site.worlds
         runs = [self.controller.run_of(run, site) for run in asked]
         return self.controller.agents.of(runs).at_work()
 
     def notice(self, site: Site) -> str:
         """What about a site the controller has not been trained for."""
+        kind, trained = learned_method(self.controller.method), self.controller.sns
+        here = site.links.reach.shape[1]
+        if kind.scope == "load" and here != trained:
+            return (
+                f"{kind.name} was trained where an EN reaches {trained} SN(s); here it reaches"
+                f" {here}: train it for this site"
+            )
         return self._at_work(site).notice(site)
 
     def dispatcher(self, site: Site) -> Dispatcher:
@@ -49,16 +55,33 @@ class Trained(Method):
         return self._at_work(site).updater(site)
 
 
+# What a failed task costs, in successful ones, if net utility counts: then a task is worth trying
+# only if it will rather be in time. `cosmo-next:objective=success` has what training found.
+UTILITY_FAILURE = 1.0
+OBJECTIVES = ("success", "utility")
+
+
 class _WithShipped(Trained):
-    """A method that has a controller in the package; `off` leaves a part of it out."""
+    """A method that has a controller in the package; `off` leaves a part of it out, `objective` is
+    what counts: tasks in time, or net utility (R32), in which failed tasks cost more.
+    """
 
     def __init__(
-        self, checkpoint: Path | None = None, run: int | None = None, off: str = ""
+        self,
+        checkpoint: Path | None = None,
+        run: int | None = None,
+        off: str = "",
+        objective: str = "success",
     ) -> None:
         super().__init__(shipped(self.name) if checkpoint is None else checkpoint, run)
+        if objective not in OBJECTIVES:
+            raise InputError(f"objective = {objective!r}: must be {' or '.join(OBJECTIVES)}")
+        agents = self.controller.agents
         if off:
-            agents = self.controller.agents.without(off)
-            self.controller = replace(self.controller, agents=agents)
+            agents = agents.without(off)
+        if objective == "utility":
+            agents = agents.at_failure_cost(UTILITY_FAILURE)
+        self.controller = replace(self.controller, agents=agents)
 
 
 def shipped(name: str) -> Path:

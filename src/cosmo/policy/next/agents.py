@@ -33,8 +33,6 @@ class NextAgents:
     multi_node: MultiNode | None = None  # of a controller for all sites
     runs: tuple[int, ...] | None = None  # of each world; None: run k acts in world k
 
-    any_topology = True  # weights are shared by all nodes of a kind
-
     @property
     def dimensions(self) -> int:
         """How many numbers a status carries."""
@@ -53,8 +51,8 @@ class NextAgents:
         """As a method."""
         return LearnedNext(self)
 
-    def shapes(self, sns: int) -> Shapes:
-        """What its arrays must be, for any number of SNs, without the axis of runs."""
+    def shapes(self) -> Shapes:
+        """What its arrays must be, without the axis of runs."""
         hidden, joint = size(self.en, "local.b"), size(self.en, "joint.b")
         chance = size(self.en, "chance1.b")
         en = value_shapes(hidden, joint) | chance_shapes(chance)
@@ -72,6 +70,12 @@ class NextAgents:
         if self.multi_node is None:
             raise InputError(f"off = {part!r}: only of a controller for all sites")
         return replace(self, multi_node=replace(self.multi_node, off=known_part(part)))
+
+    def at_failure_cost(self, cost: float) -> "NextAgents":
+        """The same, with another cost of a failed task, in successful ones."""
+        several = self.multi_node and replace(self.multi_node, failure_cost=cost)
+        settings = replace(self.settings, failure=cost)
+        return replace(self, settings=settings, multi_node=several)
 
     def alone(self, site: Site) -> bool:
         """Whether the networks act there: one EN with one SN, unless there is nothing else."""

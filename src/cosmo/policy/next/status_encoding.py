@@ -30,7 +30,7 @@ class StatusEncoding:
 
     def _number(self, sn: int, own: Floats) -> float:
         full = 1.0 if own[STORAGE] < self._site.largest_reservation else 0.0
-        return float(number(own[WORK] / self._site.sn.full_rate[sn], full, self._longest_ms))
+        return float(number(own[WORK] / self._site.sn.full_rate[sn], full, 0.0, self._longest_ms))
 
     def read(self, sn: Ints, numbers: Floats) -> tuple[Floats, Floats]:
         """Work in cycles and free bytes, […] of statuses […, d] of these SNs.

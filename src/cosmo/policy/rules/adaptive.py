@@ -22,7 +22,7 @@ from cosmo.policy.parameters import Positive
 from cosmo.policy.rules.priced import outstanding_ms, total_rate
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.self_tracking import Backlog, faster_route, no_backlog, record
-from cosmo.policy.rules.site import Known, known_of, reject, tie_draws
+from cosmo.policy.rules.site import Known, given, known_of, reject, tie_draws
 
 Floats = NDArray[np.float64]
 
@@ -127,11 +127,11 @@ def dispatcher(site: Site, horizon_ms: float = HORIZON_MS, table: Floats = TABLE
         known=known_of(site),
         backlog=no_backlog(site),
         draws=tie_draws(site),
-        total_rate=total_rate(site),
+        total_rate=given(total_rate(site)),
         largest_cycles=float(site.tasks.cycles[1]),
         share_per_task=float(len(site.en) * site.tasks.mean_cycles / full_rate),
         horizon_ms=float(horizon_ms),
-        table=table,
+        table=given(table),
         last_ms=np.zeros(cells),
         arrivals=np.zeros(cells),
     )

@@ -113,7 +113,7 @@ def share(sn: Any, own: Any, state: Any) -> Any:
     return max(idle // state.ens[sn], min(idle, 1.0))
 
 
-def encode(sn: Any, own: Any, state: Any, numbers: Any) -> None:
+def encode(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
     """A status says how many slots it offers."""
     numbers[0] = share(sn, own, state)
 

@@ -35,9 +35,9 @@ class State(NamedTuple):
     wrong_since_ms: NDArray[np.float64]  # [world, SN, k]; infinity while the EN is right
 
 
-def encode(sn: Any, own: Any, state: Any, numbers: Any) -> None:
+def encode(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
     """A status is 1 if a task would be in time, else 0."""
-    bit(sn, own, state.bits, numbers)
+    bit(world, sn, own, state.bits, numbers)
 
 
 def send(seen: Any, answers: Any, state: Any, row: Any) -> None:

@@ -101,7 +101,7 @@ class Bits(NamedTuple):
     sent_ms: Floats  # [world, SN, k]; -inf: nothing yet
 
 
-def encode(sn: Any, own: Any, state: Any, numbers: Any) -> None:
+def encode(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
     """A status is 1 if the SN is open, else 0; between the thresholds it is only made when a lost
     one is repeated, and then it says open.
     """

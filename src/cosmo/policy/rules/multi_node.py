@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node import DONE, EXPIRED, NO_NODE, REFUSED, Site
+from cosmo.node import DONE, EXPIRED, IDLE, REFUSED, REQUESTS, Site
 from cosmo.policy.draws import no_draws
 from cosmo.policy.rules.multi_node_formulas import (
     chance,
@@ -25,12 +25,13 @@ from cosmo.policy.rules.multi_node_formulas import (
     read_number,
     smoothed,
     squash,
+    still_closed,
     still_full,
 )
 from cosmo.policy.rules.multi_node_parameters import Parameters
 from cosmo.policy.rules.multi_node_site import profile_of
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
-from cosmo.policy.rules.site import Known, draw_of, known_of, reject, upload_ms
+from cosmo.policy.rules.site import Known, draw_of, given, known_of, reached, reject, upload_ms
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,12 +39,7 @@ Ints = NDArray[np.int64]
 ENTRIES = 32  # own tasks that are remembered for each SN, and for the EN, the latest of them
 ERROR_WEIGHT = 1.0 / 12.0  # of the latest local task in the error of estimates
 EXACT = 1e-3  # relative errors below are those of rounding, not of demands
-# By how much the error of local estimates widens the doubt about local finishes and about SNs.
-LOCAL_DOUBT, REMOTE_DOUBT = 2.0, 0.3
 LEAST_ERROR_MS = 0.1
-PLANNED_MARGIN = (
-    1.4  # times the planned load; beyond, an EN takes its load for greater than others'
-)
 
 
 class State(NamedTuple):
@@ -54,7 +50,10 @@ class State(NamedTuple):
     longest_ms: float  # deadline
     mean_cycles: float
     reach: Ints  # [EN, k]
-    subset: NDArray[np.bool_]  # [EN, k] the SNs that an EN uses
+    subset: NDArray[np.bool_]  # [EN, k] the SNs that an EN uses, …
+    may_use: NDArray[np.bool_]  # … and with those in reserve
+    en_full_rate: Floats  # [EN]
+    en_slots: Ints
     rivals: Floats  # [EN, k] other ENs that use the SN
     capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
     planned: Floats  # [EN] share of the capacity that planned arrivals ask for
@@ -65,6 +64,9 @@ class State(NamedTuple):
     work: Floats  # [world, EN, k] the backlog, in ms of the SN's full rate, …
     work_at: Floats  # … and of when
     full_at: Floats  # when the SN was last known to be full
+    told_work: Floats  # by the last status, and …
+    told_full: Floats
+    closed_at: Floats  # … when that said that the SN is closed; -inf: it did not
     source: Floats  # of when the latest information is
     flow: Floats  # ms of work a ms that the EN has sent of late
     flow_at: Floats
@@ -114,10 +116,13 @@ def take_status(seen: Any, state: Any, row: Any, column: Any) -> None:
     world, en, source = task.world, task.en, seen.status_ms[row, column]
     if not source > state.source[world, en, column]:  # never where it is NaN
         return
-    work, full = read_number(seen.status[row, column, 0], state.longest_ms)
+    work, full, closed = read_number(seen.status[row, column, 0], state.longest_ms)
     gain = rival_rate(state, world, en, column, task.time_ms)
     restart(state, world, en, column, work, source, gain)
     state.full_at[world, en, column] = source if full else -np.inf
+    state.told_work[world, en, column] = work
+    state.told_full[world, en, column] = 1.0 if full else 0.0
+    state.closed_at[world, en, column] = source if closed else -np.inf
 
 
 def hear_local(fact: Any, state: Any) -> None:
@@ -175,6 +180,8 @@ def hear(fact: Any, state: Any) -> None:
     gain = rival_rate(state, world, en, column, now)
     restart(state, world, en, column, before + own, arrival, gain)
     state.full_at[world, en, column] = -np.inf
+    if before < p.opening_work_ms:
+        state.closed_at[world, en, column] = -np.inf
 
 
 def send(seen: Any, state: Any, row: Any, column: Any, arrival: Any, gain: Any) -> None:
@@ -212,6 +219,11 @@ def relative_error(state: Any, world: Any, en: Any) -> Any:
     return error / mean if error > EXACT * mean else 0.0
 
 
+def is_closed(state: Any, world: Any, en: Any, column: Any, now: Any) -> Any:
+    """Whether an SN has said that it is closed."""
+    return still_closed(now - state.closed_at[world, en, column], state.longest_ms)
+
+
 def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: Any) -> Any:
     """The chance that a task is in time at an SN, and its delay from now on."""
     p, known, task = state.p, state.known, seen.dispatch[row]
@@ -219,28 +231,46 @@ def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: An
     sn = seen.sn[row, column]
     elapsed = max(now + upload - state.work_at[world, en, column], 0.0)
     work = later(state.work[world, en, column], elapsed, gain, p)
+    full = still_full(now - state.full_at[world, en, column], p)
+    if is_closed(state, world, en, column, now):
+        work = max(work, state.told_work[world, en, column])
+        full = max(full, p.closed_doubt * state.told_full[world, en, column])
     wait = max(work - p.in_service_share * state.in_service_ms[sn], 0.0)
     delay = upload + wait + task.cycles / known.sn_speed[sn] + known.result_ms[en, column]
-    full = still_full(now - state.full_at[world, en, column], p)
     late_age = now - state.late_results_at[world, en, column]
     late_results = faded(state.late_results[world, en, column], late_age, p.late_memory_ms)
     slack = (task.generated_ms + task.deadline_ms - now) - delay
     age = now - state.source[world, en, column]
     service = task.cycles / known.sn_speed[sn]
-    unsure = REMOTE_DOUBT * relative_error(state, world, en) * (wait + service)
+    unsure = p.unknown_remote * relative_error(state, world, en) * (wait + service)
     return chance(slack, age, gain, full, late_results, unsure, p), delay
 
 
 def load_beyond(state: Any, task: Any) -> Any:
-    """Load beyond which capacity has a price, times the task's size; the arrival is counted."""
+    """The load above that from which on capacity has a price, times what the task asks for beyond a
+    mean one: where all tasks look alike, there are none to do without. The arrival is counted.
+    """
     p, world, en = state.p, task.world, task.en
     share = task.cycles / state.capacity[en]
     gap = max(task.generated_ms - state.load_at[world, en], 0.0)
     load = smoothed(state.load[world, en], share, gap, p.load_window_ms)
     state.load[world, en] = load
     state.load_at[world, en] = task.generated_ms
-    load = min(load, PLANNED_MARGIN * state.planned[en])
-    return max(load - p.price_load, 0.0) * task.cycles / state.mean_cycles
+    load = min(load, p.load_margin * state.planned[en])
+    beyond_mean = max(task.cycles / state.mean_cycles - 1.0, 0.0)
+    return max(load - p.price_load, 0.0) * beyond_mean
+
+
+def local_wait_ms(state: Any, task: Any, error: Any) -> Any:
+    """How long a task would wait at its EN. Where demands are not known, running tasks may take
+    longer than was seen, and all that wait behind them too.
+    """
+    if error == 0.0 or task.en_state[IDLE] > 0.0:
+        return task.local_wait_ms
+    en = task.en
+    waiting = max(task.en_state[REQUESTS] - state.en_slots[en], 0.0)
+    least = (state.p.overrun_wait + waiting) * state.mean_cycles / state.en_full_rate[en]
+    return max(task.local_wait_ms, least)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
@@ -250,12 +280,15 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
     beyond = load_beyond(state, task)
     price = p.sn_price * beyond
     best, most, best_worth, best_arrival, best_gain = -1, -np.inf, 0.0, 0.0, 0.0
-    for column in range(seen.sn.shape[1]):
-        if seen.sn[row, column] == NO_NODE:
-            break
-        if not state.subset[en, column]:
+    replace = False  # by SNs in reserve, one that is closed
+    for column in range(reached(seen, row)):
+        if state.may_use[en, column]:
+            take_status(seen, state, row, column)
+            closed = is_closed(state, world, en, column, now)
+            replace = replace or (closed and state.subset[en, column])
+    for column in range(reached(seen, row)):
+        if not state.subset[en, column] and not (replace and state.may_use[en, column]):
             continue
-        take_status(seen, state, row, column)
         upload = upload_ms(seen, state.known, row, column)
         gain = rival_rate(state, world, en, column, now)
         in_time, delay = expected(seen, state, row, column, upload, gain)
@@ -265,13 +298,13 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
         if score > most:
             best, most, best_worth = column, score, worth
             best_arrival, best_gain = now + upload, gain
-    served = task.local_wait_ms + task.cycles / state.known.en_speed[en]
+    error = relative_error(state, world, en)
+    served = local_wait_ms(state, task, error) + task.cycles / state.known.en_speed[en]
     slack = task.generated_ms + task.deadline_ms - now
     local = task.local_room and served <= slack
     local_worth = 1.0 - p.local_price * beyond
-    error = relative_error(state, world, en)
     if error > 0.0:
-        in_time = squash((slack - served) / (LOCAL_DOUBT * error * served + LEAST_ERROR_MS))
+        in_time = squash((slack - served) / (p.unknown_local * error * served + LEAST_ERROR_MS))
         local_worth = local_worth - (1.0 + p.failure_cost) * (1.0 - in_time)
     local_score = local_worth + p.local_preference - p.delay_cost * served / state.longest_ms
     if best >= 0 and (not local or most > local_score):
@@ -295,18 +328,24 @@ def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
         p=p,
         longest_ms=profile.longest_ms,
         mean_cycles=float(site.tasks.mean_cycles),
-        reach=links.reach,
-        subset=profile.uses,
-        rivals=profile.rivals,
-        capacity=profile.capacity,
-        planned=site.tasks.rate / 1000.0 * site.tasks.mean_cycles / profile.capacity,
-        in_service_ms=profile.in_service_ms,
+        reach=given(links.reach),
+        subset=given(profile.uses),
+        may_use=given(profile.may_use),
+        en_full_rate=given(site.en.full_rate),
+        en_slots=given(site.en.slots),
+        rivals=given(profile.rivals),
+        capacity=given(profile.capacity),
+        planned=given(site.tasks.rate / 1000.0 * site.tasks.mean_cycles / profile.capacity),
+        in_service_ms=given(profile.in_service_ms),
         draws=no_draws(site, cells[2]),
         load=np.zeros(nodes),
         load_at=np.zeros(nodes),
         work=np.zeros(cells),
         work_at=np.zeros(cells),
         full_at=np.full(cells, -np.inf),
+        told_work=np.zeros(cells),
+        told_full=np.zeros(cells),
+        closed_at=np.full(cells, -np.inf),
         source=np.zeros(cells),
         flow=np.zeros(cells),
         flow_at=np.zeros(cells),

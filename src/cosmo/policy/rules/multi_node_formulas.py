@@ -7,6 +7,8 @@ its parameters (`cosmo.policy.rules.multi_node_parameters`).
 import math
 from typing import Any
 
+CLOSED_FOR = 10.0  # longest deadlines
+
 
 def squash(x: Any) -> Any:
     """A number from 0 to 1, 1/2 at 0: a probability, from a margin in units of its error."""
@@ -82,11 +84,22 @@ def status_worth(change: Any, unreported_ms: Any, age_ms: Any, p: Any) -> Any:
 
 
 def read_number(told: Any, longest_ms: Any) -> Any:
-    """Decode the number of a status: (ms of work, whether no task fits in)."""
+    """Decode the number of a status: (ms of work, whether no task fits in, whether closed)."""
+    closed = told >= 2.0 * longest_ms
+    told = told - 2.0 * longest_ms * closed
     full = told >= longest_ms
-    return told - longest_ms * full, full
+    return told - longest_ms * full, full, closed
 
 
-def number(work_ms: Any, full: Any, longest_ms: Any) -> Any:
-    """Encode a status: ms of work, plus the longest deadline if no task fits in."""
-    return min(work_ms, 0.999 * longest_ms) + longest_ms * full
+def number(work_ms: Any, full: Any, closed: Any, longest_ms: Any) -> Any:
+    """Encode a status: ms of work, plus the longest deadline if no task fits in, plus twice that if
+    the SN is closed: it stays as it is until it says otherwise.
+    """
+    return min(work_ms, 0.999 * longest_ms) + longest_ms * (full + 2.0 * closed)
+
+
+def still_closed(closed_age_ms: Any, longest_ms: Any) -> Any:
+    """Whether an SN that has said so long ago that it is closed is taken at its word. It repeats it
+    before that ends; one that has failed cannot take it back.
+    """
+    return closed_age_ms < CLOSED_FOR * longest_ms

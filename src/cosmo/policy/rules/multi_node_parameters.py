@@ -15,6 +15,7 @@ class Parameters(NamedTuple):
     # Which SNs an EN uses.
     subset_size: float  # SNs that an EN uses, …
     subset_size_per_ratio: float  # … and how many more per unit of the ratio SNs / ENs
+    reserve_size: float  # SNs at least, with those that replace closed ones
     # Backlog that an EN expects at an SN.
     drain_rate: float  # ms of work that an SN does per ms
     rival_traffic: float  # traffic of each rival, as a share of the EN's own
@@ -28,15 +29,21 @@ class Parameters(NamedTuple):
     wait_error_rivals: float  # … and per ms of work that rivals may have sent
     late_penalty: float  # weight of late results against an SN, …
     late_memory_ms: float  # … and for how long they count
+    closed_doubt: float  # probability that an SN that closed when it was full has no room
+    unknown_local: float  # part of the error of own local estimates that is doubt about them, …
+    unknown_remote: float  # … and about SNs
+    overrun_wait: float  # least wait behind running tasks of unknown demand, in mean services
     # Value of a decision.
     failure_cost: float  # of a failed task
     delay_cost: float  # of a delay as long as the longest deadline
     tie_noise: float  # random term that separates near-equal SNs, so that ENs do not herd
     local_preference: float  # added to the score of the EN itself
-    sn_price: float  # of a mean task's capacity at an SN, per unit of load above `price_load` …
+    sn_price: float  # of capacity beyond a mean task's at an SN, per unit of load above
+    # `price_load` …
     local_price: float  # … or at the EN itself
     price_load: float  # share of the capacity from which on capacity has a price
     load_window_ms: float  # over which arrivals are smoothed
+    load_margin: float  # times the planned load: beyond, an EN has more than others
     # Value of a status to be sent by an SN.
     status_value: float  # for a task that the status concerns
     full_boost: float  # by how much more at an SN that is always full, …
@@ -48,6 +55,10 @@ class Parameters(NamedTuple):
     useful_work_ms: float  # backlog at which an SN is half as useful as an idle one, …
     useful_work_width_ms: float  # … and how gradually usefulness falls
     status_lifetime_ms: float  # for how long a status makes a difference
+    closing_work_ms: float  # backlog above which an SN closes …
+    opening_work_ms: float  # … and below which it opens again, …
+    closing_lasts_ms: float  # … if such times last longer than this
+    closing_value: float  # for a task that it concerns, of knowing that an SN closes or opens
     stagger: float  # by how much the value differs between ENs, so that not all are sent at once
     ack_timeout_ms: float  # after which a status without acknowledgement counts as lost
     recheck_soon_ms: float  # next decision if a status was nearly worth its price, …
@@ -58,6 +69,7 @@ class Parameters(NamedTuple):
 STORED_NAMES: Mapping[str, str] = {
     "subset_size": "keep",
     "subset_size_per_ratio": "keep_more",
+    "reserve_size": "reserve",
     "drain_rate": "drain",
     "rival_traffic": "rivals",
     "saturation_ms": "settle_ms",
@@ -69,6 +81,10 @@ STORED_NAMES: Mapping[str, str] = {
     "wait_error_rivals": "doubt_rivals",
     "late_penalty": "blame",
     "late_memory_ms": "blame_ms",
+    "closed_doubt": "closed_doubt",
+    "unknown_local": "unknown_local",
+    "unknown_remote": "unknown_remote",
+    "overrun_wait": "overrun_wait",
     "failure_cost": "failure",
     "delay_cost": "haste",
     "tie_noise": "noise",
@@ -77,6 +93,7 @@ STORED_NAMES: Mapping[str, str] = {
     "local_price": "price_home",
     "price_load": "price_from",
     "load_window_ms": "load_ms",
+    "load_margin": "load_margin",
     "status_value": "worth",
     "full_boost": "press",
     "full_window_ms": "press_ms",
@@ -87,6 +104,10 @@ STORED_NAMES: Mapping[str, str] = {
     "useful_work_ms": "center_ms",
     "useful_work_width_ms": "width_ms",
     "status_lifetime_ms": "usage_ms",
+    "closing_work_ms": "closing_ms",
+    "opening_work_ms": "opening_ms",
+    "closing_lasts_ms": "closing_lasts_ms",
+    "closing_value": "closing",
     "stagger": "stagger",
     "ack_timeout_ms": "patience_ms",
     "recheck_soon_ms": "look_ms",
@@ -96,6 +117,7 @@ STORED_NAMES: Mapping[str, str] = {
 START = Parameters(
     subset_size=2.6,
     subset_size_per_ratio=0.96,
+    reserve_size=6.0,
     drain_rate=0.44,
     rival_traffic=0.49,
     saturation_ms=48.0,
@@ -107,14 +129,19 @@ START = Parameters(
     wait_error_rivals=0.14,
     late_penalty=0.76,
     late_memory_ms=84.0,
+    closed_doubt=0.9,
+    unknown_local=2.0,
+    unknown_remote=0.3,
+    overrun_wait=0.8,
     failure_cost=0.22,
     delay_cost=0.25,
     tie_noise=0.018,
     local_preference=0.049,
-    sn_price=0.6,
-    local_price=0.25,
+    sn_price=1.5,
+    local_price=0.6,
     price_load=0.54,
     load_window_ms=340.0,
+    load_margin=1.4,
     status_value=0.04,
     full_boost=1.0,
     full_window_ms=300.0,
@@ -125,6 +152,10 @@ START = Parameters(
     useful_work_ms=28.0,
     useful_work_width_ms=16.0,
     status_lifetime_ms=36.0,
+    closing_work_ms=30.0,
+    opening_work_ms=10.0,
+    closing_lasts_ms=300.0,
+    closing_value=0.3,
     stagger=0.15,
     ack_timeout_ms=25.0,
     recheck_soon_ms=6.4,
@@ -145,4 +176,6 @@ MOST = Parameters(*(1e4,) * len(START))._replace(
     recheck_later_ms=100.0,
     subset_size=12.0,
     subset_size_per_ratio=20.0,
+    reserve_size=12.0,
+    closed_doubt=1.0,
 )

@@ -22,11 +22,13 @@ class SiteProfile:
     The last SNs have no row if no EN reaches them: they never decide.
     """
 
-    uses: Bools  # [EN, k] whether the EN uses the SN
+    uses: Bools  # [EN, k] whether the EN uses the SN, …
+    may_use: Bools  # … or would while one that it uses is closed
     rivals: Floats  # [EN, k] other ENs that use it
     capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
     in_service_ms: Floats  # [SN] work of a mean service on all slots but one, at its full rate
-    used_by: Bools  # [SN, k] whether that EN uses it
+    used_by: Bools  # [SN, k] whether that EN uses it, …
+    reserve_of: Bools  # … or only would while one that it uses is closed
     tasks_per_ms: Floats  # [SN, k] tasks that the EN may send it in a ms
     work_per_ms: Floats  # [SN, k] ms of work a ms that the EN expects others and itself to send it
     phase: Floats  # [SN, k] from -1 to 1: statuses to ENs with more are sent a little sooner
@@ -45,6 +47,7 @@ def profile_of(site: Site, p: Parameters) -> SiteProfile:
     """Work the profile out, from what nodes are told at the start; both sides find the same."""
     links, rate = site.links, site.sn.full_rate
     uses = sn_subset(site, subset_size(site, p))
+    may_use = uses | sn_subset(site, max(subset_size(site, p), int(p.reserve_size + 0.5)))
     users = np.bincount(links.reach[uses], minlength=len(site.sn)).astype(np.float64)
     near = np.where(uses, rate[links.reach], 0.0)
     shared = np.where(uses, near / np.maximum(users[links.reach], 1.0), 0.0)
@@ -55,17 +58,22 @@ def profile_of(site: Site, p: Parameters) -> SiteProfile:
     rivals = np.where(uses, users[links.reach] - 1.0, 0.0)
     en, column = links.reached_by
     used_by = uses[en, column] & (en >= 0)
+    reserve_of = may_use[en, column] & (en >= 0) & ~used_by
+    usual_share = share.sum(axis=1) / np.maximum(uses.sum(axis=1), 1)
     with_rivals = 1.0 + p.rival_traffic * rivals[en, column]
     slots = site.sn.slots
     service_ms = site.tasks.mean_cycles / site.sn.cycles_per_ms
     order = np.arange(len(en))[:, None] * 0.3819 + en * _GOLDEN
     return SiteProfile(
         uses=uses,
+        may_use=may_use,
         rivals=rivals,
         capacity=site.en.full_rate + shared.sum(axis=1),
         in_service_ms=service_ms * (slots - 1) / slots,
         used_by=used_by,
-        tasks_per_ms=np.where(used_by, share[en, column] * tasks_a_ms, 0.0),
+        reserve_of=reserve_of,
+        tasks_per_ms=np.where(used_by, share[en, column], reserve_of * usual_share[en])
+        * tasks_a_ms,
         work_per_ms=np.where(used_by, with_rivals * flow[en, column], 0.0),
         phase=2.0 * (order - np.floor(order)) - 1.0,
         longest_ms=float(site.tasks.deadline_ms[1]),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import STORAGE, WORK, Site
+from cosmo.policy.rules.multi_node_closing import Closing, all_open, look, reopen
 from cosmo.policy.rules.multi_node_formulas import (
     change_value,
     faded,
@@ -18,6 +19,7 @@ from cosmo.policy.rules.multi_node_formulas import (
     read_number,
     smoothed,
     status_worth,
+    still_closed,
     still_full,
     usefulness,
 )
@@ -39,7 +41,8 @@ class State(NamedTuple):
     largest_bytes: float  # that a task may reserve
     price: float  # of a status, in successful tasks
     sn_full_rate: Floats  # [SN]
-    subset: NDArray[np.bool_]  # [SN, k] the ENs that use an SN
+    subset: NDArray[np.bool_]  # [SN, k] the ENs that use an SN, …
+    reserve_of: NDArray[np.bool_]  # … and those that only would while another is closed
     tasks_per_ms: Floats  # [SN, k] tasks that the EN may send in a ms
     work_per_ms: Floats  # [SN, k] ms of work a ms that the EN expects others and itself to send
     phase: Floats  # [SN, k] from -1 to 1: who is told a little sooner than others
@@ -48,16 +51,22 @@ class State(NamedTuple):
     reported_full_at: (
         Floats  # when it was told that the SN is full; -inf: it was told that it is not
     )
+    closed_at: Floats  # when it was told that the SN is closed; -inf: not, or open again, …
+    closed_full: Floats  # … and whether it was full then
     unreported: Floats  # change worth reporting that has built up
     looked_at: Floats
     full_share: Floats  # [world, SN] of the time, of late
     full_share_at: Floats
+    closing: Closing
 
 
-def encode(sn: Any, own: Any, state: Any, numbers: Any) -> None:
-    """A status is the ms of work that there are, and whether anything fits in, in one number."""
+def encode(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
+    """A status is the ms of work that there are, whether anything fits in, and whether the SN is
+    closed, in one number.
+    """
     full = 1.0 if own[STORAGE] < state.largest_bytes else 0.0
-    numbers[0] = number(own[WORK] / state.sn_full_rate[sn], full, state.longest_ms)
+    closed = state.closing.closed[world, sn]
+    numbers[0] = number(own[WORK] / state.sn_full_rate[sn], full, closed, state.longest_ms)
 
 
 def time_full(state: Any, node: Any, full: Any) -> Any:
@@ -79,10 +88,11 @@ def forget_lost(seen: Any, state: Any, row: Any, column: Any) -> None:
     if not overdue or made >= reported_at - SAME_MS:
         return
     heard = made == made
-    work, full = read_number(seen.acknowledged[row, column, 0], state.longest_ms)
+    work, full, closed = read_number(seen.acknowledged[row, column, 0], state.longest_ms)
     state.reported_work[world, sn, column] = work if heard else 0.0
     state.reported_full_at[world, sn, column] = made if heard and full else -np.inf
     state.reported_at[world, sn, column] = made if heard else node.up_since_ms
+    state.closed_at[world, sn, column] = made if heard and closed else -np.inf
 
 
 def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
@@ -92,25 +102,38 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
     no_room = 1.0 if node.sn_state[STORAGE] < state.largest_bytes else 0.0
     backlog_ms = node.sn_state[WORK] / state.sn_full_rate[sn]
     # As the EN will read it.
-    work, full = read_number(number(backlog_ms, no_room, state.longest_ms), state.longest_ms)
+    work, full, _ = read_number(
+        number(backlog_ms, no_room, 0.0, state.longest_ms), state.longest_ms
+    )
     is_full = 1.0 if full else 0.0
     of_use = usefulness(work, is_full, p)
     boost = 1.0 + p.full_boost * time_full(state, node, is_full)
+    stays_ms = look(state.closing, world, sn, work, full, now, p)
+    closed = state.closing.closed[world, sn]
     near = False
     for column in range(seen.en.shape[1]):
         answers.send[row, column] = False
-        if not state.subset[sn, column]:
+        if not state.subset[sn, column] and not state.reserve_of[sn, column]:
             continue
         forget_lost(seen, state, row, column)
         age = now - state.reported_at[world, sn, column]
         left = later(state.reported_work[world, sn, column], age, state.work_per_ms[sn, column], p)
         still = still_full(now - state.reported_full_at[world, sn, column], p)
+        held = still_closed(now - state.closed_at[world, sn, column], state.longest_ms)
+        if held:  # and so the EN takes the SN to be as it was
+            left = max(left, state.reported_work[world, sn, column])
+            still = max(still, p.closed_doubt * state.closed_full[world, sn, column])
         fresh = change_value(of_use, usefulness(left, still, p), is_full, still, p)
         passed = now - state.looked_at[world, sn, column]
         unreported = state.unreported[world, sn, column]
         unreported = faded(unreported, passed, p.status_lifetime_ms) + fresh * passed
-        value = status_worth(fresh, unreported, age, p) * state.tasks_per_ms[sn, column]
+        value = status_worth(fresh, unreported, age, p)
         value = value * (1.0 + p.stagger * state.phase[sn, column]) * boost
+        if state.reserve_of[sn, column]:
+            value = 0.0
+        if (closed > 0.0 and not held) or (held and state.closing.busy[world, sn] == 0):
+            value = max(value, p.closing_value * stays_ms)
+        value = value * state.tasks_per_ms[sn, column]
         state.unreported[world, sn, column] = unreported
         state.looked_at[world, sn, column] = now
         near = near or value > NEAR * state.price
@@ -120,6 +143,8 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
             state.reported_at[world, sn, column] = now
             state.unreported[world, sn, column] = 0.0
             state.reported_full_at[world, sn, column] = now if full else -np.inf
+            state.closed_at[world, sn, column] = now if closed > 0.0 else -np.inf
+            state.closed_full[world, sn, column] = is_full
     answers.interval_ms[row] = p.recheck_soon_ms if near else p.recheck_later_ms
 
 
@@ -132,6 +157,8 @@ def forget(node: Any, state: Any) -> None:
         state.reported_full_at[world, sn, column] = -np.inf
         state.unreported[world, sn, column] = 0.0
         state.looked_at[world, sn, column] = now
+        state.closed_at[world, sn, column] = -np.inf
+    reopen(state.closing, world, sn, now)
     state.full_share[world, sn] = 0.0
     state.full_share_at[world, sn] = now
 
@@ -147,15 +174,19 @@ def updater(site: Site, p: Parameters) -> RuleUpdater:
         price=float(profile.price),
         sn_full_rate=site.sn.full_rate,
         subset=profile.used_by,
+        reserve_of=profile.reserve_of,
         tasks_per_ms=profile.tasks_per_ms,
         work_per_ms=profile.work_per_ms,
         phase=profile.phase,
         reported_work=np.zeros(cells),
         reported_at=np.zeros(cells),
         reported_full_at=np.full(cells, -np.inf),
+        closed_at=np.full(cells, -np.inf),
+        closed_full=np.zeros(cells),
         unreported=np.zeros(cells),
         looked_at=np.zeros(cells),
         full_share=np.zeros(nodes),
         full_share_at=np.zeros(nodes),
+        closing=all_open(nodes),
     )
     return RuleUpdater(SnRule(send, encode, forget=forget), state, 1)

@@ -145,7 +145,7 @@ def wait_ms(sn: Any, own: Any, state: Any) -> Any:
     return own[WORK] / state.sn_full_rate[sn]
 
 
-def encode(sn: Any, own: Any, state: Any, numbers: Any) -> None:
+def encode(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
     """A status is one number, the wait for a slot, or the raw state."""
     if state.numbers == ONE_NUMBER:
         numbers[0] = wait_ms(sn, own, state)

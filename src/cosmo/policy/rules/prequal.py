@@ -115,7 +115,7 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
     return action
 
 
-def probe(sn: Any, own: Any, state: Any, numbers: Any) -> None:
+def probe(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
     """What load balancers ask for: requests in the node and its recent latency in ms."""
     numbers[PROBED_REQUESTS] = own[REQUESTS]
     numbers[PROBED_LATENCY] = own[LATENCY]

@@ -15,7 +15,7 @@ from cosmo.node import NO_NODE, NOTHING, WORK, Dispatcher, Method, Site
 from cosmo.policy.parameters import Positive
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.self_tracking import Backlog, faster_route, no_backlog, record
-from cosmo.policy.rules.site import Known, known_of, reject, tie_draws
+from cosmo.policy.rules.site import Known, given, known_of, reject, tie_draws
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ class PricedBooks(Method):
             known_of(site),
             no_backlog(site),
             tie_draws(site),
-            total_rate(site),
+            given(total_rate(site)),
             float(self.most_cycles),
             float(self.price),
         )

@@ -151,7 +151,7 @@ class Turns(NamedTuple):
     turn: Ints  # [world, SN] whose turn it is
 
 
-def encode(sn: Any, own: Any, state: Any, numbers: Any) -> None:
+def encode(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
     """A status says how many tasks are in the node."""
     numbers[0] = own[REQUESTS]
 

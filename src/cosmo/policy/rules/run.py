@@ -23,13 +23,14 @@ from cosmo.node import (
     Updater,
 )
 from cosmo.policy.draws import BLOCK, DrawPerTask
+from cosmo.policy.rules.site import Known
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 
-def raw(sn: Any, own: Any, state: Any, numbers: Any) -> None:
+def raw(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
     """A status is the SN's raw state: N, W, B, M."""
     for field in range(RAW):
         numbers[field] = own[field]
@@ -55,7 +56,7 @@ class SnRule:
     """How SNs decide."""
 
     send: Callable[..., Any]  # (seen, answers, state, row): fills in `send` and `interval_ms`
-    encode: Callable[..., Any] = raw  # (sn, own state, state, numbers): fills in the numbers
+    encode: Callable[..., Any] = raw  # (world, sn, own state, state, numbers): fills them in
     ride: Callable[..., Any] | None = None  # (result, state) -> whether a status rides on it
     # (node, state): what is remembered of an SN is as at the start, as it has failed (R38)
     forget: Callable[..., Any] | None = None
@@ -239,6 +240,13 @@ class RuleDispatcher(Dispatcher):
         decided = enumerate(actions.tolist())
         return np.array([note(seen, state, row, action) for row, action in decided], np.float64)
 
+    def take_over(self, before: Dispatcher) -> bool:
+        """Copy the memory of the columns that both have; what a rule knows of its site stays."""
+        if not isinstance(before, RuleDispatcher) or type(before.state) is not type(self.state):
+            return False
+        _copy_memory(before.state, self.state)
+        return True
+
     def observe(self, feedback: Feedback) -> None:
         """Facts, one by one."""
         if self.rule.hear is None:
@@ -249,6 +257,16 @@ class RuleDispatcher(Dispatcher):
         )
         for fact in map(Fact._make, zip(*(column.tolist() for column in columns), strict=True)):
             self.rule.hear(fact, self._plain)
+
+
+def _copy_memory(old: Any, new: Any) -> None:
+    """Write the arrays of one state into the corner that they have in those of another."""
+    for before, after in zip(old, new, strict=True):
+        if isinstance(after, tuple) and not isinstance(after, Known):
+            _copy_memory(before, after)
+        elif isinstance(after, np.ndarray) and after.flags.writeable:
+            corner = tuple(map(slice, map(min, before.shape, after.shape)))
+            after[corner] = before[corner]
 
 
 class RuleUpdater(Updater):
@@ -283,9 +301,10 @@ class RuleUpdater(Updater):
     def encode(self, states: SnStates) -> Floats:
         """[row, d] what a status of each state says."""
         rows = []
-        for sn, own in zip(states.sn.tolist(), states.state.tolist(), strict=True):
+        nodes = zip(states.world.tolist(), states.sn.tolist(), states.state.tolist(), strict=True)
+        for world, sn, own in nodes:
             numbers = [0.0] * self._carries
-            self.rule.encode(sn, own, self._plain, numbers)
+            self.rule.encode(world, sn, own, self._plain, numbers)
             rows.append(numbers)
         return np.array(rows, np.float64).reshape(len(rows), self._carries)
 

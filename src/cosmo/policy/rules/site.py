@@ -30,6 +30,15 @@ class Known(NamedTuple):
     reservation_floor_bytes: float
 
 
+def given(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that cannot be written: what a rule is told or was fitted with. All other arrays of a
+    state are memory, which a dispatcher of a larger site takes over from one of a smaller site.
+    """
+    kept = values.copy()
+    kept.setflags(write=False)
+    return kept
+
+
 def draw_of(state: Any, task: Any, place: Any) -> Any:
     """A uniform draw of a task, by the low bits of its number (`cosmo.policy.draws`)."""
     return state.draws[task.world, task.en, task.task & (state.draws.shape[2] - 1), place]

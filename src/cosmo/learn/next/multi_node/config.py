@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cosmo.learn.config import Count, NotNegative, Part, Positive, Share
+from cosmo.policy.rules.multi_node_parameters import Parameters
 from cosmo.scenario.fields import MOST_MS
 from cosmo.scenario.model import Arrivals
 
@@ -36,6 +37,20 @@ class KindsConfig(Part):
     quiet: Between  # … shares of an SN's capacity between the bursts, …
     burst: Between  # … and in them, …
     dwell_ms: Between  # … and how long either lasts
+    unknown: Share  # of worlds where demands are known up to a factor (R35), …
+    spread: Between  # … by so much
+    undeclared: Share  # of worlds where only their mean is known
+    unequal: Share  # of worlds where ENs have unequal loads (R36), …
+    weight: Between  # … such weights
+    waves: Share  # of worlds where loads rise and fall, …
+    amplitude: Between  # … by such a share, …
+    period_ms: Between  # … in such a time
+    slowing: Share  # of worlds where SNs are slow at times (R37), …
+    slow: Between  # … at such a share of their speed, …
+    slow_ms: Between  # … for so long
+    failing: Share  # of worlds where SNs fail (R38), …
+    up_ms: Between  # … after so long, …
+    down_ms: Between  # … for so long
     lossy: Share  # of worlds where statuses are lost, …
     loss: Between  # … such a share of them
     arrivals: Annotated[tuple[Arrivals, ...], Field(min_length=1)]
@@ -58,4 +73,15 @@ class MultiNodeConfig(Part):
     learning_rate: Positive  # how far the centre moves, likewise
     last: Share  # of the learning rate, at the end
     averaged: Share  # of the generations at the end, whose mean is delivered
+    # Where training begins: of each parameter the value in the middle and both slopes; by default
+    # `START` at every site.
+    start: dict[str, tuple[Positive, float, float]] = Field(default_factory=dict)
     kinds: KindsConfig
+
+    @model_validator(mode="after")
+    def _known_start(self) -> "MultiNodeConfig":
+        wrong = set(self.start) ^ set(Parameters._fields)
+        if self.start and wrong:
+            named = ", ".join(sorted(wrong))
+            raise ValueError(f"start: must have each parameter, and no other; wrong: {named}")
+        return self

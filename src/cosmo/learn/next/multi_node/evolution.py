@@ -4,6 +4,8 @@ Parameters are positive, so the centre is in their logarithms: 0 is where they s
 rows, those of `ScaledParameters`.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +26,14 @@ def scaled_at(centre: Floats) -> ScaledParameters:
     middle, by_balance, by_size = centre.reshape(len(ScaledParameters._fields), -1)
     found = np.clip(np.array(START) * np.exp(middle), LEAST, MOST)
     return ScaledParameters(*(Parameters(*row.tolist()) for row in (found, by_balance, by_size)))
+
+
+def centre_at(start: Mapping[str, tuple[float, float, float]]) -> Floats:
+    """The point where parameters have these values in the middle and these slopes; 0 if none."""
+    if not start:
+        return np.zeros(SIZE)
+    rows = np.array([start[name] for name in Parameters._fields]).T
+    return np.concatenate([np.log(rows[0] / np.array(START)), rows[1], rows[2]])
 
 
 def candidates(centre: Floats, steps: Floats, deviation: float) -> list[ScaledParameters]:
@@ -56,8 +66,9 @@ class Climb:
     make them walk at random.
     """
 
-    def __init__(self, size: int) -> None:
-        self.centre, self.mean, self.square = np.zeros(size), np.zeros(size), np.zeros(1)
+    def __init__(self, centre: Floats) -> None:
+        size = len(centre)
+        self.centre, self.mean, self.square = centre, np.zeros(size), np.zeros(1)
         self.summed, self.averaged = np.zeros(size), 0
         self.taken = 0
 

@@ -36,6 +36,7 @@ def some_kind(scenario: Scenario, kinds: KindsConfig, random: Random) -> Scenari
         more, taken = _background(random, kinds, fields, scenario)
         fields |= more
     fields |= _load(random, kinds, fields, scenario, taken)
+    fields |= _surprises(random, kinds, fields)
     if random.random() >= kinds.usual_price:
         low, high = np.log(kinds.price)
         times = float(np.exp(random.uniform(low, high)))
@@ -48,7 +49,9 @@ def _named(scenario: Scenario, kinds: KindsConfig, random: Random) -> Scenario:
     found = load(kinds.named[random.integers(len(kinds.named))])
     interest = found.workload.rates_of_interest
     fields: dict[str, Any] = {"workload.rate": float(random.choice(interest))}
-    fields["workload.arrivals"] = kinds.arrivals[random.integers(len(kinds.arrivals))]
+    arrivals = kinds.arrivals[random.integers(len(kinds.arrivals))]
+    if not (arrivals == "deterministic" and found.workload.wave is not None):
+        fields["workload.arrivals"] = arrivals
     return changed(found.model_copy(update={"episode": scenario.episode}), fields)
 
 
@@ -83,6 +86,29 @@ def _nodes(
         f"{kind}.slots": own,
         f"{kind}.storage_bytes": [max(each, 100_000.0) for each in room],
     }
+
+
+def _surprises(random: Random, kinds: KindsConfig, fields: dict[str, Any]) -> dict[str, Any]:
+    """Unknown demand, unequal and changing loads, SNs that slow down and fail (R35 to R38)."""
+    found: dict[str, Any] = {}
+    if random.random() < kinds.unknown:
+        found["workload.demand.spread"] = _between(random, kinds.spread)
+    if random.random() < kinds.undeclared:
+        found["workload.demand.declared"] = False
+    if random.random() < kinds.unequal:
+        weights = random.uniform(*kinds.weight, fields["en.count"])
+        found["workload.weights"] = weights.tolist()
+    if random.random() < kinds.waves and fields["workload.arrivals"] == "poisson":
+        found["workload.wave.amplitude"] = _between(random, kinds.amplitude)
+        found["workload.wave.period_ms"] = _between(random, kinds.period_ms)
+    if random.random() < kinds.slowing:
+        found["sn.speed.factors"] = [1.0, _between(random, kinds.slow)]
+        fast_ms, slow_ms = 2.0 * _between(random, kinds.slow_ms), _between(random, kinds.slow_ms)
+        found["sn.speed.dwell_ms"] = [fast_ms, slow_ms]
+    if random.random() < kinds.failing:
+        found["sn.outage.up_ms"] = _between(random, kinds.up_ms)
+        found["sn.outage.down_ms"] = _between(random, kinds.down_ms)
+    return found
 
 
 def _capacity(fields: dict[str, Any], kind: str) -> float:

@@ -5,7 +5,14 @@ from numpy.typing import NDArray
 
 from cosmo.control import play
 from cosmo.learn.next.multi_node.config import MultiNodeConfig
-from cosmo.learn.next.multi_node.evolution import SIZE, Climb, candidates, gradient, scaled_at
+from cosmo.learn.next.multi_node.evolution import (
+    SIZE,
+    Climb,
+    candidates,
+    centre_at,
+    gradient,
+    scaled_at,
+)
 from cosmo.learn.next.multi_node.kinds import some_kind
 from cosmo.learn.run import TRAINING_EPISODES, Arrays, Curve
 from cosmo.measure import episode_metrics
@@ -44,7 +51,7 @@ class MultiNodeTrainer:
     ) -> None:
         self._scenario = changed(scenario, {"episode.warmup_ms": config.warmup_ms})
         self._seed, self._config, self._generations = seed, config, generations
-        self._climb = Climb(SIZE)
+        self._climb = Climb(centre_at(config.start))
 
     def train_generation(self, number: int) -> Curve:
         """The next one; what its candidates got on average."""

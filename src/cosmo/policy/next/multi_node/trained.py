@@ -25,13 +25,18 @@ PARTS: Mapping[str, Mapping[str, float]] = {
     "doubt": {"wait_error_ms": 0.1, "wait_error_growth": 0.0, "wait_error_rivals": 0.0},
     # ENs forget at once that an SN was full.
     "full": {"full_memory_ms": 1e-4, "full_change_boost": 0.0},
+    # SNs never close; ENs use no SN in reserve.
+    "closing": {"closing_lasts_ms": 1e9, "reserve_size": 1.0},
+    # ENs take demands for those that they see.
+    "unknown": {"unknown_local": 0.0, "unknown_remote": 0.0, "overrun_wait": 0.0},
     "blame": {"late_penalty": 0.0},  # late results do not count against an SN
     "chance": {"tie_noise": 0.0},  # near-equal SNs are not separated at random
     "price": {"sn_price": 0.0, "local_price": 0.0},  # capacity has no price
     "pressure": {"full_boost": 0.0},  # an SN that is often full sends no more than others
     "insisting": {"unreported_weight": 0.0},  # change that was not reported does not build up
     "stagger": {"stagger": 0.0},  # all ENs are sent at once
-    "updates": {"status_value": 0.0, "confirmation_value": 0.0},  # SNs send nothing
+    # SNs send nothing.
+    "updates": {"status_value": 0.0, "confirmation_value": 0.0, "closing_value": 0.0},
 }
 SHAPE = "shape"  # parameters do not scale with the site
 
@@ -76,13 +81,15 @@ class MultiNode:
     scaled: ScaledParameters
     trained: Range
     off: str | None = None  # the part that is left out
+    failure_cost: float | None = None  # another than the trained one
 
     def parameters(self, site: Site) -> Parameters:
         """The parameters that nodes of a site act by."""
-        if self.off == SHAPE:
-            return at_site(constant(self.scaled.middle), site)
-        found = at_site(self.scaled, site)
-        return found if self.off is None else found._replace(**PARTS[self.off])
+        scaled = constant(self.scaled.middle) if self.off == SHAPE else self.scaled
+        found = at_site(scaled, site)
+        if self.failure_cost is not None:
+            found = found._replace(failure_cost=self.failure_cost)
+        return found._replace(**PARTS.get(self.off or "", {}))
 
 
 def multi_node_from(layers: Mapping[str, NDArray[np.floating]], training: Fields) -> MultiNode:
