@@ -9,6 +9,7 @@ from pathlib import Path
 from cosmo.study import plan_checked
 from cosmo.study.checks import DONE
 
+PLAYED = []  # what methods in files of tests were played on
 SHORT = ["episode.window_ms=1500", "episode.warmup_ms=300"]
 
 

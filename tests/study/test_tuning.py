@@ -181,7 +181,7 @@ def test_few_values_are_all_played_and_what_fails_is_told():
 def test_without_optuna_one_line_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(InputError, match=r"^tuning needs Optuna; .* pip install '\.\[tune\]'$"):
-        _search(["slack=1,2"])
+        tuned(_search(["slack=1,2"]))
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from cosmo.policy.controller import AGENTS, DESCRIPTION
 FORMAT = 1
 DONE, CHECKPOINT = "done.json", "checkpoint"
 METRICS_FILE, CURVES_FILE, BOUNDS_FILE = "metrics.parquet", "curves.parquet", "bounds.parquet"
+TUNED_FILE, TRIALS_FILE = "tuned.parquet", "trials.parquet"
 STATE = f"{CHECKPOINT}/state.npz"  # only of use to a training that goes on: need not be there
+_TABLES = (METRICS_FILE, CURVES_FILE, BOUNDS_FILE, TUNED_FILE, TRIALS_FILE)
 _FILES = (
-    METRICS_FILE,
-    CURVES_FILE,
-    BOUNDS_FILE,
+    *_TABLES,
     *(f"{CHECKPOINT}/{name}" for name in (DESCRIPTION, AGENTS, CURVES_FILE)),
     STATE,
 )
@@ -50,7 +50,7 @@ def discard(folder: Path) -> None:
         whole = not state and not any(name.startswith(CHECKPOINT) for name in damaged)
     if not whole:
         shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
-    for name in (DONE, METRICS_FILE, CURVES_FILE, BOUNDS_FILE):
+    for name in (DONE, *_TABLES):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -58,7 +58,11 @@ def _written(folder: Path) -> dict[str, str]:
     """What `done.json` says about files; raises InputError if it cannot be believed."""
     told = read_record(folder / DONE, "nothing is finished", "cosmo study", FORMAT)
     written = told.get("written")
-    if not isinstance(written, dict) or not written.keys() & {METRICS_FILE, BOUNDS_FILE}:
+    if not isinstance(written, dict) or not written.keys() & {
+        METRICS_FILE,
+        BOUNDS_FILE,
+        TUNED_FILE,
+    }:
         raise InputError(f"'{folder / DONE}': has no checksums")
     return written
 

@@ -12,6 +12,8 @@ from cosmo.study.executor import Event, Executor, Failed, Finished, Started, car
 from cosmo.study.focus import try_focus
 from cosmo.study.plan import Plan
 from cosmo.study.pool import LocalExecutor
+from cosmo.study.search import optuna_module
+from cosmo.study.tune_units import TuneUnit
 from cosmo.study.units import PlayUnit, TrainUnit, Unit
 from cosmo.study.work import units_of
 
@@ -38,11 +40,14 @@ class Progress:
         return done / sum(self._weights.values())
 
     def __post_init__(self) -> None:
-        # Roughly how dear units are: training by its loads, playing a hundredth of that.
-        self._weights = {
-            unit.name: sum(unit.rates) * (1.0 if isinstance(unit, TrainUnit) else 0.02)
-            for unit in self.units
-        }
+        self._weights = {unit.name: sum(unit.rates) * _weight(unit) for unit in self.units}
+
+
+def _weight(unit: Unit) -> float:
+    """Roughly how dear a unit is a load: playing a fiftieth of a training."""
+    if isinstance(unit, TuneUnit):
+        return 0.002 * unit.tune.settings
+    return 1.0 if isinstance(unit, TrainUnit) else 0.02
 
 
 def progress_of(folder: Path, plan: Plan) -> Progress:
@@ -122,9 +127,11 @@ def conduct(
 ) -> Progress:
     """Do what is left of a study. A unit that fails is reported and does not sink the others.
 
-    Raises InputError if the folder is another study's, another run is at work in it, or the focus
-    method cannot be played (`try_focus`).
+    Raises InputError if the folder is another study's, another run is at work in it, the focus
+    method cannot be played (`try_focus`), or a plan that tunes finds no Optuna.
     """
+    if plan.tune is not None:
+        optuna_module()
     try_focus(plan)
     with only_run(folder):
         return _conduct(plan, folder, executor, on_progress)

@@ -1,13 +1,13 @@
 """What a study compares: scenarios × arrival processes × rates × methods × seeds × episodes."""
 
 from collections.abc import Collection, Iterator
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from cosmo.control import method
+from cosmo.control import METHODS, method
 from cosmo.engine import engine_of
 from cosmo.errors import InputError, did_you_mean
 from cosmo.files import digest_of
@@ -63,6 +63,30 @@ class Compare(_Part):
     sweep: Sweep | None = None
 
 
+class Track(_Part):
+    """A named place of a benchmark: a scenario at one load."""
+
+    name: Annotated[str, Field(min_length=1)]
+    scenario: str
+    arrivals: Arrivals = "poisson"
+    rate: Annotated[float, Field(gt=0, le=1e6)]
+
+
+class Tune(_Part):
+    """Every method with parameters is tuned on each scenario, all with the same budget."""
+
+    settings: Annotated[int, Field(strict=True, ge=1, le=10_000)] = (
+        32  # to try, besides the default
+    )
+    seeds: Seeds = (0, 1, 2)  # runs whose validation episodes are played
+    episodes: Annotated[int, Field(strict=True, ge=1)] = 1  # of each run, at each load
+    metric: str = "success_rate"  # the setting with the greatest mean is chosen
+    curve: Annotated[int, Field(strict=True, ge=0, le=100)] = 5  # settings of the trade-off curve
+    # Ranges by method and parameter, as `cosmo tune --over` has them; others have those of
+    # `search.ranges_of`. A method with an empty table is not tuned.
+    over: dict[str, dict[str, str]] = Field(default_factory=dict)
+
+
 class Training(_Part):
     """How methods that learn are trained, unless a training of their own says otherwise."""
 
@@ -99,6 +123,11 @@ class Plan(_Part):
     training: Training = Training()
     train: tuple[OwnTraining, ...] = ()
     compare: Annotated[tuple[Compare, ...], Field(min_length=1)]
+    tracks: tuple[Track, ...] = ()  # where parts of `compare` without scenarios are played
+    also: tuple[str, ...] = ()  # methods that are compared as a further part without scenarios
+    # Further trainings of a method, by its name: played where it is, pooled on the leaderboard.
+    repeats: dict[str, Names] = Field(default_factory=dict)
+    tune: Tune | None = None
     focus: str | None = None  # the method that a report is about; `focus_of` by default
 
     # What names of scenarios and trainings stand for; a study on disk keeps them, so that it means
@@ -137,7 +166,7 @@ class Plan(_Part):
     def trainings(self) -> dict[str, OwnTraining]:
         """All that is trained, by the name that it has in the comparison."""
         own = {each.name: each for each in self.train}
-        names = dict.fromkeys(name for part in self.compare for name in part.methods)
+        names = dict.fromkeys(name for part in self.parts for name in part.methods)
         plain = {
             name: OwnTraining(
                 name=name,
@@ -163,13 +192,37 @@ class Plan(_Part):
     @property
     def sources(self) -> list[str]:
         """Every scenario that is named."""
-        others = (name for part in self.compare for name in part.scenarios or ())
-        return list(dict.fromkeys([*self.scenarios, *others]))
+        own = () if self.tracks else self.scenarios
+        others = (name for part in self.parts for name in part.scenarios or ())
+        return list(dict.fromkeys([*own, *others]))
+
+    @property
+    def parts(self) -> list[Compare]:
+        """What is compared: `compare` and `also` with repeated trainings, on every track."""
+
+        def repeated(part: Compare) -> Compare:
+            each = ((name, *self.repeats.get(name, ())) for name in part.methods)
+            return part.model_copy(update={"methods": tuple(dict.fromkeys(chain(*each)))})
+
+        more = [Compare(methods=self.also)] if self.also else []
+        own = [repeated(part) for part in (*self.compare, *more)]
+        everywhere = [part for part in own if part.scenarios is None and self.tracks]
+        return [
+            part.model_copy(
+                update={
+                    "scenarios": (track.scenario,),
+                    "arrivals": (track.arrivals,),
+                    "rates": (track.rate,),
+                }
+            )
+            for track in self.tracks
+            for part in everywhere
+        ] + [part for part in own if part not in everywhere]
 
     @property
     def methods(self) -> list[str]:
         """Every method by the name that it has in the results, in order, each once."""
-        names = (name for part in self.compare for _, name, _ in self._variants(part))
+        names = (name for part in self.parts for _, name, _ in self._variants(part))
         return list(dict.fromkeys(names))
 
     def resolved(self) -> dict[str, Any]:
@@ -210,7 +263,7 @@ class Plan(_Part):
         A scenario with a trace has one load, the trace's: arrivals "trace" at its mean rate.
         """
         seen = set()
-        for part in self.compare:
+        for part in self.parts:
             for scenario, name, _ in self._variants(part):
                 arrivals: tuple[str, ...] = part.arrivals or self.arrivals
                 rates = part.rates or self.rates or scenario.workload.rates_of_interest
@@ -225,7 +278,7 @@ class Plan(_Part):
     def axes(self) -> list[tuple[str, str, str, str, float | None]]:
         """(scenario, method, what was swept, its field, its value) of what is part of a sweep."""
         found = []
-        for part in self.compare:
+        for part in self.parts:
             for scenario, name, swept in self._variants(part):
                 if part.sweep is not None and swept is not None:
                     base, value = swept
@@ -280,12 +333,13 @@ class Plan(_Part):
         # A swept method is one's own if the method is.
         bases = {
             name: str(swept[0]) if swept and part.sweep and part.sweep.parameter else name
-            for part in self.compare
+            for part in self.parts
             for _, name, swept in self._variants(part)
         }
         for name, base in bases.items():
             if name not in trainings:
                 self._check_method(name, code, [*own, name] if base in own else own)
+        self._check_tracks()
 
     def _check_method(self, name: str, code: Code, own: Collection[str]) -> None:
         if code == "run" or name in own or not method_files.runs_code(name):
@@ -295,6 +349,24 @@ class Plan(_Part):
                 f"methods: {name!r} runs code from a file; add --trust if you trust this plan and"
                 " its files"
             )
+
+    def _check_tracks(self) -> None:
+        for field, names in (
+            ("name", [track.name for track in self.tracks]),
+            ("scenario", [self.scenario(track.scenario).name for track in self.tracks]),
+        ):
+            for name in names:
+                if names.count(name) > 1:
+                    raise InputError(f"tracks.{field} = {name!r}: is there twice")
+        # A plan that extends another one may compare fewer methods.
+        played = {*METHODS, *(name for part in self.parts for name in part.methods)}
+        named: dict[str, Collection[str]] = {"repeats": self.repeats}
+        named["tune.over"] = self.tune.over if self.tune else ()
+        for field, methods in named.items():
+            for name in methods:
+                if name not in played:
+                    close = did_you_mean(name, played)
+                    raise InputError(f"{field}.{name}: is no method of the plan{close}")
 
     def _check_names(self) -> None:
         names = [scenario.name for source in self.sources for scenario in self.worlds(source)]

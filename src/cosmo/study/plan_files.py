@@ -11,6 +11,7 @@ from cosmo.learn.session import config_from
 from cosmo.scenario import scenario_from
 from cosmo.study import inputs, method_files
 from cosmo.study.plan import Code, Plan
+from cosmo.study.tune_units import check_searches
 
 _NAMED = (".toml", ".csv", ".parquet")  # files that plans name: scenarios, trainings, traces
 DOCUMENTS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
@@ -30,7 +31,7 @@ def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "re
     """
     settings = list(settings)
     plan = DOCUMENTS.load(source, settings)
-    methods = [name for part in plan.compare for name in part.methods]
+    methods = [name for part in plan.parts for name in part.methods]
     typed = "\n".join(settings)
     own = [name for name in methods if f'"{name}"' in typed or f"'{name}'" in typed]
     if str(source) not in plan_names():
@@ -38,6 +39,7 @@ def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "re
         plan = _beside(plan, folder)
         own = [inputs.found_method(folder, method_files.beside(name, folder)) for name in own]
     plan.check(code, own)
+    check_searches(plan, code == "run")
     return plan
 
 
@@ -74,12 +76,24 @@ def _beside(plan: Plan, folder: Path) -> Plan:
         )
         for each in plan.train
     )
+    tune = plan.tune and plan.tune.model_copy(
+        update={"over": {method_found(name): told for name, told in plan.tune.over.items()}}
+    )
     changes = {
+        "tune": tune,
         "scenarios": all_found(plan.scenarios),
         "traces": all_found(plan.traces),
         "training": training,
         "train": own,
         "compare": tuple(parts),
+        "tracks": tuple(
+            each.model_copy(update={"scenario": found(each.scenario)}) for each in plan.tracks
+        ),
+        "also": tuple(map(method_found, plan.also)),
+        "repeats": {
+            method_found(name): tuple(map(method_found, names))
+            for name, names in plan.repeats.items()
+        },
         "focus": _maybe(method_found, plan.focus),
     }
     return plan.model_copy(update=changes)
@@ -93,6 +107,7 @@ def plan_checked(data: dict[str, Any]) -> Plan:
     """A new plan from plain data of our own: methods of files are run."""
     plan = DOCUMENTS.validated(data)
     plan.check()
+    check_searches(plan, runs=True)
     return plan
 
 

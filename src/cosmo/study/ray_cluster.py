@@ -69,6 +69,31 @@ class _Shares:
         return self._shares
 
 
+def start_here(cpus: int | None, **start: Any) -> None:
+    """A cluster of this machine alone: whoever reaches one of Ray's ports can run code.
+
+    `start` are further arguments of `ray.init`. InputError if Ray listens to others all the same.
+    """
+    ray = _ray()
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    # Ray's own switch for "no cluster"; its processes read the variable, this one the constant.
+    with environment({"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}):
+        ray_constants.ENABLE_RAY_CLUSTER = False
+        try:
+            ray.init(address="local", num_cpus=cpus, include_dashboard=False, **start)
+        finally:
+            ray_constants.ENABLE_RAY_CLUSTER = before
+    where = ray.util.get_node_ip_address()
+    if where not in ("127.0.0.1", "::1"):
+        ray.shutdown()
+        raise InputError(
+            f"--executor ray: this version of Ray listens on {where}, open to others; start a"
+            " cluster yourself and give its --address"
+        )
+
+
 class RayExecutor:
     """Units on a Ray cluster: at `address`, or one that is started here and ends with the study."""
 
@@ -102,7 +127,7 @@ class RayExecutor:
         }
         try:
             if self._address is None:
-                self._start_here(start)
+                start_here(self._workers, **start)
             else:
                 self._ray.init(address=self._address, **start)
         except (ConnectionError, ValueError, RuntimeError) as error:
@@ -110,28 +135,6 @@ class RayExecutor:
                 raise
             reason = str(error).strip().splitlines()[0]
             raise InputError(f"address = {self._address!r}: no Ray cluster ({reason})") from None
-
-    def _start_here(self, start: dict[str, Any]) -> None:
-        """A cluster of this machine alone: whoever reaches one of Ray's ports can run code."""
-        from ray._private import ray_constants
-
-        before = ray_constants.ENABLE_RAY_CLUSTER
-        # Ray's own switch for "no cluster"; its processes read the variable, this one the constant.
-        with environment({"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}):
-            ray_constants.ENABLE_RAY_CLUSTER = False
-            try:
-                self._ray.init(
-                    address="local", num_cpus=self._workers, include_dashboard=False, **start
-                )
-            finally:
-                ray_constants.ENABLE_RAY_CLUSTER = before
-        where = self._ray.util.get_node_ip_address()
-        if where not in ("127.0.0.1", "::1"):
-            self._ray.shutdown()
-            raise InputError(
-                f"--executor ray: this version of Ray listens on {where}, open to others; start a"
-                " cluster yourself and give its --address"
-            )
 
     def _run(self, units: Sequence[Unit], folder: Path, work: Work) -> Iterator[Event | Failed]:
         ray = self._ray

@@ -1,7 +1,6 @@
 """What `cosmo.tune` searches: a method, the values of its parameters to try, and the workloads.
 
-As text, a parameter has `0:30` (a range), `1:1000:log` (spread by ratios) or `2,3,5` (values). All
-become Optuna's distributions.
+As text, a parameter has `0:30` (a range), `1:1000:log` (spread by ratios) or `2,3,5` (values).
 """
 
 import json
@@ -9,7 +8,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from cosmo.control import registry
 from cosmo.engine import engine_of
@@ -18,18 +18,46 @@ from cosmo.learn.run import VALIDATION_EPISODES
 from cosmo.measure import METRICS
 from cosmo.node import Method
 from cosmo.policy.parameters import parsed, type_and_bounds
-from cosmo.policy.registry import made, types_of, with_parameters
+from cosmo.policy.registry import made, parameters_of, types_of, with_parameters
 from cosmo.scenario import Scenario
 from cosmo.study.units import PlayUnit, at_load
 
 _MOST_TRIALS = 10_000
 
 
+class Axis(NamedTuple):
+    """The values of a parameter to try: `choices`, as text, or the numbers of a range."""
+
+    choices: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    whole: bool = False
+
+    @property
+    def size(self) -> float:
+        """How many values there are."""
+        return len(self.choices) or (self.high - self.low + 1 if self.whole else math.inf)
+
+    @property
+    def values(self) -> Sequence[Any]:
+        """All values of an axis with finitely many."""
+        return self.choices or range(int(self.low), int(self.high) + 1)
+
+    def distribution(self) -> Any:
+        """Optuna's form of it."""
+        kinds = optuna_module().distributions
+        if self.choices:
+            return kinds.CategoricalDistribution(self.choices)
+        make = kinds.IntDistribution if self.whole else kinds.FloatDistribution
+        return make(self.low, self.high, log=self.log)
+
+
 @dataclass(frozen=True)
 class Search:
     """A method, the values to try, and the workloads to try them on.
 
-    Raises InputError in one line for what is unknown or not allowed, and if Optuna is missing.
+    Raises InputError in one line for what is unknown or not allowed.
     """
 
     scenario: Scenario
@@ -59,11 +87,11 @@ class Search:
         if engine_of(self.scenario).play is not None:
             raise InputError(f"engine = {self.scenario.engine!r}: tune on an engine that simulates")
         for name, axis in self.space().items():
-            for end in getattr(axis, "choices", None) or (axis.low, axis.high):
+            for end in axis.choices or (axis.low, axis.high):
                 self.made(self.named({name: as_text(end)}))  # its constructor may refuse a value
 
-    def space(self) -> dict[str, Any]:
-        """Optuna's distribution of every parameter that is tuned."""
+    def space(self) -> dict[str, Axis]:
+        """The values to try of every parameter that is tuned."""
         kind, fixed = (self.kind, {}) if self.kind else registry.kind_of(self.method)
         types = types_of(kind)
         if not self.over:
@@ -121,17 +149,53 @@ def as_texts(over: Mapping[str, Any] | Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _axis(name: str, text: str, hint: Any) -> Any:
-    """Optuna's distribution of a parameter of an annotated type."""
-    distributions = optuna_module().distributions
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_WIDE = 8.0  # a range without a word about it: from an eighth of the default to eight times of it
+
+
+def ranges_of(
+    kind: type[Method], fixed: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """Ranges for the parameters of a method that have a number or a truth value as default.
+
+    Those whose default is not positive, or that are `fixed`, have none, and neither has a parameter
+    of which the method refuses an end of the range. A range keeps to the bounds of the type.
+    """
+    found, types = {}, types_of(kind)
+    for name, parameter in parameters_of(kind).items():
+        default = parameter.default
+        if name in fixed or not isinstance(default, bool | int | float):
+            continue
+        if isinstance(default, bool):
+            found[name] = "true,false"
+        elif default > 0:
+            whole, bounds = type_and_bounds(types[name])
+            low, high = default / _WIDE, min([default * _WIDE, *(each.most for each in bounds)])
+            if whole is int:
+                low, high = max(1, int(low)), int(high)
+            if low < high and _allowed(kind, {**fixed, name: low}, {**fixed, name: high}):
+                found[name] = f"{as_text(low)}:{as_text(high)}:log"
+    return found
+
+
+def _allowed(kind: type[Method], *settings: Mapping[str, Any]) -> bool:
+    texts = (",".join(f"{name}={value}" for name, value in each.items()) for each in settings)
+    try:
+        return all(made(kind.__name__, kind, text) is not None for text in texts)
+    except InputError:
+        return False
+
+
+def _axis(name: str, text: str, hint: Any) -> Axis:
+    """What a text says of a parameter of an annotated type."""
     kind, bounds = type_and_bounds(hint)
     low, *further = (part.strip() for part in text.split(":"))
     try:
         if not further:
-            choices = [choice.strip() for choice in text.split(",")]
+            choices = tuple(choice.strip() for choice in text.split(","))
             if len(set(choices)) < len(choices):
                 raise ValueError("values must be different")
-            return distributions.CategoricalDistribution(choices)
+            return Axis(choices)
         if kind not in (int, float) or further[1:] not in ([], ["log"]):
             raise ValueError("must be LOW:HIGH or LOW:HIGH:log of numbers, or values with commas")
         least, most = parsed(low, kind), parsed(further[0], kind)
@@ -139,22 +203,19 @@ def _axis(name: str, text: str, hint: Any) -> Any:
             raise ValueError("the first must be less than the second")
         if any(least == bound.above for bound in bounds):  # the parameter must be greater
             least += 1 if kind is int else (most - least) / 1000
-        make = distributions.IntDistribution if kind is int else distributions.FloatDistribution
-        return make(least, most, log=len(further) == 2)
+        if least <= 0 and further[1:]:
+            raise ValueError("a logarithmic range must begin above 0")
+        return Axis(low=least, high=most, log=bool(further[1:]), whole=kind is int)
     except ValueError as error:
         raise InputError(f"over {name}={text}: {error}") from None
 
 
-def grid(space: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
+def grid(space: Mapping[str, Axis], most: int) -> list[dict[str, Any]]:
     """Every setting of a space that has `most` at most; none if it has more."""
-    axes, count = list[Iterable[Any]](), 1.0
-    for axis in space.values():
-        listed = hasattr(axis, "choices")
-        ints = isinstance(getattr(axis, "low", None), int)
-        axes.append(axis.choices if listed else range(axis.low, axis.high + 1) if ints else ())
-        count *= len(axis.choices) if listed else axis.high - axis.low + 1 if ints else math.inf
-    few = count <= most
-    return [dict(zip(space, values, strict=True)) for values in product(*axes)] if few else []
+    if math.prod(axis.size for axis in space.values()) > most:
+        return []
+    axes = (axis.values for axis in space.values())
+    return [dict(zip(space, values, strict=True)) for values in product(*axes)]
 
 
 def as_text(value: Any) -> str:

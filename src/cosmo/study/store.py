@@ -5,6 +5,9 @@ study.json        the plan, all scenarios and the training in full, versions, th
 metrics.parquet   a row for every method, load, run and episode
 curves.parquet    a row for every training run and episode
 bounds.parquet    the clairvoyant bound of every load, run and episode, if the plan asks for it
+tuned.parquet     evaluation episodes of tuned methods, if the plan tunes: the chosen settings and
+                  those of trade-off curves
+trials.parquet    a row for every setting that was tried on validation episodes
 checksums.json    SHA-256 of these tables
 inputs/           copies of the policies, models, traces and scenarios that the plan names
 units/NAME/       what each unit wrote; checkpoints of trained methods are in NAME/checkpoint/;
@@ -28,10 +31,19 @@ from cosmo.documents import dump
 from cosmo.errors import InputError
 from cosmo.files import digest_of, made_folder, read_record, whole_file, write_record
 from cosmo.study import inputs
-from cosmo.study.checks import BOUNDS_FILE, CHECKPOINT, CURVES_FILE, METRICS_FILE, finished
+from cosmo.study.checks import (
+    BOUNDS_FILE,
+    CHECKPOINT,
+    CURVES_FILE,
+    METRICS_FILE,
+    TRIALS_FILE,
+    TUNED_FILE,
+    finished,
+)
 from cosmo.study.focus import focus_of, is_known_yardstick, yardsticks_of
 from cosmo.study.plan import Plan
 from cosmo.study.plan_files import plan_from
+from cosmo.study.tuning import SHOWN
 from cosmo.study.units import BOUNDS, KEYS, TrainUnit
 from cosmo.study.work import units_of
 from cosmo.tables import read_parquet, write_table
@@ -54,6 +66,8 @@ class Study:
     curves: polars.DataFrame  # scenario, method, arrivals, rate, seed, episode, reward, …
     # scenario, arrivals, rate, seed, episode, clairvoyant_bound; empty if the plan did not ask
     bounds: polars.DataFrame = field(default_factory=lambda: polars.DataFrame(schema=BOUNDS))
+    # As metrics, with `setting` (the method with its parameters) and `chosen`; of tuned methods
+    tuned: polars.DataFrame = field(default_factory=lambda: polars.DataFrame(schema=TUNED))
     yardsticks: tuple[str, ...] = ()  # methods that are handed the truth, when the study was made
 
     @cached_property
@@ -234,10 +248,11 @@ def merge(folder: Path, plan: Plan) -> None:
             table = table.sort("place", "method", "seed", "episode", nulls_last=True).drop("place")
             write_table(folder / name, table)
             written[name] = digest_of(folder / name)
-    limits = [_read(path / BOUNDS_FILE) for path in done if (path / BOUNDS_FILE).exists()]
-    if limits:
-        write_table(folder / BOUNDS_FILE, polars.concat(limits))
-        written[BOUNDS_FILE] = digest_of(folder / BOUNDS_FILE)
+    for name in (BOUNDS_FILE, TUNED_FILE, TRIALS_FILE):
+        parts = [_read(path / name) for path in done if (path / name).exists()]
+        if parts:
+            write_table(folder / name, polars.concat(parts))
+            written[name] = digest_of(folder / name)
     write_record(folder / CHECKSUMS, {"format": FORMAT, "written": written})
 
 
@@ -254,7 +269,7 @@ def load_study(folder: str | Path) -> Study:
     if not (folder / METRICS_FILE).exists():
         raise InputError(f"'{folder}': has no results yet (go on with cosmo study run)")
     _check_tables(folder)
-    curves, limits = folder / CURVES_FILE, folder / BOUNDS_FILE
+    curves, limits, tuned = (folder / name for name in (CURVES_FILE, BOUNDS_FILE, TUNED_FILE))
     return Study(
         folder=folder,
         plan=plan_from(about["plan"], about["resolved"]),
@@ -262,6 +277,7 @@ def load_study(folder: str | Path) -> Study:
         metrics=_read(folder / METRICS_FILE),
         curves=_read(curves) if curves.exists() else polars.DataFrame(schema=NO_CURVES),
         bounds=_read(limits) if limits.exists() else polars.DataFrame(schema=BOUNDS),
+        tuned=_read(tuned) if tuned.exists() else polars.DataFrame(schema=TUNED),
         yardsticks=tuple(about.get("yardsticks", ())),  # studies of before have none
     )
 
@@ -286,6 +302,12 @@ def _check_tables(folder: Path) -> None:
 AXES: dict[str, Any] = {
     **dict.fromkeys(("scenario", "method", "swept", "sweep"), polars.String),
     "sweep_value": polars.Float64,
+}
+TUNED: dict[str, Any] = {
+    **dict.fromkeys(("scenario", "arrivals", "method", "setting"), polars.String),
+    **dict.fromkeys(("rate", *SHOWN), polars.Float64),
+    **dict.fromkeys(("seed", "episode"), polars.Int64),
+    "chosen": polars.Boolean,
 }
 NO_CURVES: dict[str, Any] = {
     **dict.fromkeys(("scenario", "method", "arrivals"), polars.String),

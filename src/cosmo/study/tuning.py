@@ -181,6 +181,7 @@ def tuned(
     optuna, space = optuna_module(), search.space()
     sampler = optuna.samplers.TPESampler(seed=search.seed)
     study = optuna.create_study(direction="maximize", sampler=sampler)
+    distributions = {name: axis.distribution() for name, axis in space.items()}
     listed = grid(space, search.trials)
     for values in listed:
         study.enqueue_trial(values)
@@ -199,7 +200,7 @@ def tuned(
         return [polars.concat(own, how="diagonal") for own in tables]
 
     for first in range(0, count, _BATCH):
-        asked = [study.ask(space) for _ in range(min(_BATCH, count - first))]
+        asked = [study.ask(distributions) for _ in range(min(_BATCH, count - first))]
         settings = [{name: as_text(trial.params[name]) for name in space} for trial in asked]
         batch = [{}, *settings] if not rows else settings
         frames = played([search.named(setting) for setting in batch])

@@ -88,7 +88,7 @@ class PlayUnit:
     @cached_property
     def name(self) -> str:
         """For people, and for the folder."""
-        return _name(self.method, self.scenario.name, self.arrivals, self._content())
+        return named_unit(self.method, self.scenario.name, self.arrivals, self._content())
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -142,7 +142,7 @@ class BoundUnit:
     @cached_property
     def name(self) -> str:
         """For people, and for the folder."""
-        return _name("bound", self.scenario.name, self.arrivals, self._content())
+        return named_unit("bound", self.scenario.name, self.arrivals, self._content())
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -196,7 +196,7 @@ class TrainUnit:
         """For people, and for the folder."""
         where = self.played_on[0].name
         load = "all" if self.everywhere else f"{self.rates[0]:g}"
-        return _name(self.label, where, load, self._content())
+        return named_unit(self.label, where, load, self._content())
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -254,7 +254,8 @@ class TrainUnit:
         return rows
 
 
-def _name(*parts: Any) -> str:
+def named_unit(*parts: Any) -> str:
+    """Of words for people and the unit's content: differs for different content."""
     *words, content = parts
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     plain = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words)).strip("-.")[:80]

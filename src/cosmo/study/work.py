@@ -3,7 +3,8 @@
 A method that is trained for each load is trained in stacks: all its runs at one rate, or, if there
 is but one rate, at one load. One that is trained for all loads is trained once, for its own
 scenario or for each that it is compared on. The others are played at all rates of an arrival
-process; in real time, each episode is a unit of its own.
+process; in real time, each episode is a unit of its own. A method that is tuned for a scenario is
+a unit there.
 """
 
 from dataclasses import replace
@@ -15,6 +16,7 @@ from cosmo.policy.learned_methods import LEARNED
 from cosmo.scenario import Scenario, changed, without_trace
 from cosmo.study.focus import base_name
 from cosmo.study.plan import OwnTraining, Plan
+from cosmo.study.tune_units import tune_units
 from cosmo.study.units import BoundUnit, PlayUnit, TrainUnit, Unit, at_load
 from cosmo.world import site_of
 
@@ -42,7 +44,7 @@ def units_of(plan: Plan) -> list[Unit]:
     for (where, name, process), rates in batches.items():
         whole = PlayUnit(scenarios[where], process, tuple(rates), name, plan.seeds, plan.episodes)
         units += _single_episodes(whole) if whole.alone else [whole]
-    return units + _bounds(plan)
+    return units + tune_units(plan) + _bounds(plan)
 
 
 def _single_episodes(whole: PlayUnit) -> list[PlayUnit]:
