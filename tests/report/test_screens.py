@@ -87,7 +87,8 @@ def test_what_is_trained_for_all_loads_is_called_so(opened):
 def test_every_control_is_reached_by_tab_in_order(opened):
     on_screen(opened, 1400, "light")
     controls = opened.execute_script(
-        "const all = [...document.querySelectorAll('a[href], button, select, summary, [tabindex]')]"
+        "const all = [...document.querySelectorAll("
+        "'a[href], button, input, select, summary, [tabindex]')]"
         ".filter(e => !e.disabled && e.tabIndex >= 0 && e.checkVisibility());"
         "all.forEach((e, k) => { e.dataset.k = k; }); window.reached = [];"
         "document.addEventListener('focusin', (event) => reached.push(event.target.dataset.k));"

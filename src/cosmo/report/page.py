@@ -16,17 +16,23 @@ from cosmo.study.store import Study
 
 # In this order they are one script.
 _SCRIPTS = (
+    "helpers.js",
     "base.js",
     "explained.js",
     "compare.js",
     "cost.js",
     "training.js",
     "engines.js",
+    "film.js",
+    "map.js",
+    "player.js",
     "viewer.js",
     "main.js",
 )
 # What all recordings of one workload have in common.
 _WORKLOAD = ("task", "time", "en", "bytes", "cycles", "deadline")
+# In ms, with a number for each SN or route: most of a recording. The page shows one decimal.
+_WIDE = ("delays", "true", "believed", "age")
 
 
 def write_page(
@@ -50,7 +56,7 @@ def write_page(
 
 def write_episodes(recordings: list[dict[str, Any]], title: str, path: Path) -> None:
     """Write a page that has nothing but the viewer of recorded episodes."""
-    about = [("p", "Recorded episodes; the page was made by cosmo view.")]
+    about = [("p", "Recorded episodes; the page was made by cosmo view, simulate --view or play.")]
     _write(path, title, "", "", empty_data("", about), recordings)
 
 
@@ -63,20 +69,21 @@ def _write(
     recordings: list[dict[str, Any]],
 ) -> None:
     plotly, packed_plotly = _plotly()
-    script = markup.one_newline("".join(map(_part, _SCRIPTS)))
+    script = markup.one_newline("".join(map(part, _SCRIPTS)))
     values = {
         "POLICY": markup.in_html(markup.policy([plotly, script])),
         "TITLE": markup.in_html(title),
         "VERDICT": markup.in_html(sentence),
         "WHERE": markup.in_html(where),
-        "CSS": _part("report.css"),
+        "CSS": part("report.css") + part("map.css"),
+        "MAP": part("map.html"),
         "PLOTLY": packed_plotly,
         "DATA": markup.packed(markup.as_json(data)),
         "EPISODES": markup.packed(markup.as_json(_shared(recordings))),
         "JS": script,
     }
     with whole_file(path) as temporary:
-        temporary.write_text(markup.filled(_part("report.html"), values), encoding="utf-8")
+        temporary.write_text(markup.filled(part("report.html"), values), encoding="utf-8")
 
 
 @lru_cache(maxsize=1)  # of all pages that a process writes
@@ -88,7 +95,8 @@ def _plotly() -> tuple[str, str]:
     return source, markup.packed(source)
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """A file of the pages, as text."""
     return resources.files("cosmo.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
@@ -96,6 +104,7 @@ def _shared(recordings: list[dict[str, Any]]) -> dict[str, Any]:
     """The recordings, with the columns of a workload that all have in common once."""
     if not recordings:
         return {"workload": {}, "recordings": []}
+    recordings = [each | {"tasks": _shortened(each["tasks"])} for each in recordings]
     first = recordings[0]["tasks"]
     common = {
         name: first[name]
@@ -110,3 +119,17 @@ def _shared(recordings: list[dict[str, Any]]) -> dict[str, Any]:
             for each in recordings
         ],
     }
+
+
+def _shortened(tasks: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a recording with the wide ones in as many digits as the page shows."""
+    return tasks | {name: _to_one_decimal(tasks[name]) for name in _WIDE if name in tasks}
+
+
+def _to_one_decimal(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_to_one_decimal(each) for each in value]
+    if not isinstance(value, float):
+        return value
+    short = round(value, 1)
+    return int(short) if short.is_integer() else short

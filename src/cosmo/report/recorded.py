@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from cosmo.control import method
 from cosmo.errors import InputError
 from cosmo.node import Method
 from cosmo.policy.trained import trained_method
+from cosmo.report.page import write_episodes
 from cosmo.report.recording import record
 from cosmo.scenario import Scenario
 from cosmo.study import method_files
@@ -65,6 +67,20 @@ def recordings(
         if workload is not whole:
             found[-1]["until_ms"] = workload.window_ms
     return found
+
+
+def write_first_episode(scenario: Scenario, name: str, seed: int, path: Path) -> None:
+    """Write a page with the first episode of a run, or the beginning of one that is long."""
+    whole = episode(scenario, seed, 0)
+    least_ms = scenario.episode.warmup_ms + _FEWEST_MS
+    workload = _beginning(whole, _MOST_DECISIONS, least_ms)
+    found: dict[str, Any] = {
+        "title": f"{name}, {scenario.name}, seed {seed}, episode 0",
+        "method": name,
+    }
+    found |= record(scenario, method(name), workload, seed)
+    found |= {} if workload is whole else {"until_ms": workload.window_ms}
+    write_episodes([found], f"CoSMO: {name} on {scenario.name}", path)
 
 
 def _beginning(workload: Episode, tasks: int, least_ms: float) -> Episode:

@@ -28,6 +28,7 @@ from cosmo.node import (
     Updater,
 )
 from cosmo.node.guard import ask
+from cosmo.report.journeys import Journeys, fault_of_map
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Outcome, Truth, Watcher, site_of
@@ -56,8 +57,11 @@ class Recorder(Watcher):
     ms, backlogs in ms of the node's full rate. What concerns SNs (`true`, `believed`, `age`,
     `idle_true`, `idle_believed`, `sn_requests`, `semantic`) has an entry for each SN that the
     task's EN reaches, in the order of `reach`: [EN][k] is the number of its k-th SN (R30). Where an
-    EN reaches fewer SNs than others do, entries are null.
+    EN reaches fewer SNs than others do, entries are null. `map` is what `Journeys` has collected,
+    where the engine keeps a journal.
     """
+
+    wants_journal = True
 
     def __init__(self, scenario: Scenario, carries: int) -> None:
         self._scenario, self._carries = scenario, carries
@@ -70,6 +74,7 @@ class Recorder(Watcher):
         self._actions: list[int] = []
         self._values: list[Any] = []
         self._updates: dict[str, list[Any]] = {name: [] for name in _UPDATES}
+        self._journeys = Journeys(scenario)
 
     def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
         """Whom to ask for what it thinks."""
@@ -90,6 +95,7 @@ class Recorder(Watcher):
         self, nodes: UpdateObservation, send: NDArray[np.bool_], interval_ms: NDArray[np.float64]
     ) -> None:
         """SN decisions."""
+        self._journeys.updated(nodes, send)
         for row in range(len(nodes)):
             self._updates["time"].append(_rounded(nodes.time_ms[row]))
             self._updates["sn"].append(int(nodes.sn[row]))
@@ -98,6 +104,7 @@ class Recorder(Watcher):
 
     def ridden(self, results: ResultObservation, ride: NDArray[np.bool_]) -> None:
         """Statuses that ride on results (R31) count as sent, without an interval."""
+        self._journeys.ridden(results, ride)
         for row in np.flatnonzero(ride):
             self._updates["time"].append(_rounded(results.time_ms[row]))
             self._updates["sn"].append(int(results.sn[row]))
@@ -172,6 +179,7 @@ class Recorder(Watcher):
         tasks = {name: made[name] for name in _TASK_COLUMNS}
         tasks |= {"outcome": labels, "finished": _all_rounded(outcome.finished_ms[which])}
         metrics = episode_metrics(self._scenario, outcome, self._carries)
+        shown = {} if outcome.journal is None else {"map": self._journeys.finished(outcome, which)}
         return {
             "format": FORMAT,
             "window_ms": outcome.episode.window_ms,
@@ -183,6 +191,7 @@ class Recorder(Watcher):
             "metrics": {name: _rounded(metrics[name]) for name in _METRICS},
             "tasks": tasks,
             "updates": self._updates,
+            **shown,
         }
 
 
@@ -233,7 +242,7 @@ def _fault_of(found: dict[str, Any]) -> str:
             return f"columns of {table} are missing"
         if len({len(column) for column in columns}) > 1:
             return f"columns of {table} have different lengths"
-    return ""
+    return fault_of_map(found)
 
 
 def _rounded(value: float) -> float | None:

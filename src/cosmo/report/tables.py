@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -19,6 +19,7 @@ from cosmo.report.gains import (
 )
 from cosmo.report.markup import in_markdown
 from cosmo.report.table import Column, Table, difference, estimate, fixed, short, spread
+from cosmo.report.tuned import tuned_table
 from cosmo.report.verdict import Verdict, verdict
 from cosmo.study.paper_results import Claims
 from cosmo.study.statistics import Difference, paired_with, stabilisation
@@ -50,6 +51,7 @@ class Results:
     curves: polars.DataFrame  # of trainings
     focus: str
     is_yardstick: Callable[[str], bool]
+    tuned: polars.DataFrame = field(default_factory=polars.DataFrame)  # as `Study.tuned`
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -74,10 +76,11 @@ class Results:
 
 def results_of(study: Study, summary: polars.DataFrame, scenario: str) -> Results:
     """Of one scenario of a study; `summary` is `with_paper(summarise(study.metrics), ...)`."""
-    metrics, own, curves = (
-        table.filter(scenario=scenario) for table in (study.metrics, summary, study.curves)
+    metrics, own, curves, tuned = (
+        table.filter(scenario=scenario)
+        for table in (study.metrics, summary, study.curves, study.tuned)
     )
-    return Results(metrics, own, curves, study.focus, study.is_yardstick)
+    return Results(metrics, own, curves, study.focus, study.is_yardstick, tuned)
 
 
 def _gains(results: Results) -> list[Table]:
@@ -98,6 +101,7 @@ TABLES: dict[str, Callable[[Results], list[Table]]] = {
     "paired": lambda its: [
         paired_table(its.metrics, its.focus, metric) for metric in _of(its, _PAIRED)
     ],
+    "tuned": lambda its: [tuned_table(its.metrics, its.tuned)] if len(its.tuned) else [],
     "gains": _gains,
     "comparison": lambda its: [
         comparison(its.summary, process, metric)

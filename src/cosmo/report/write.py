@@ -8,6 +8,7 @@ import polars
 from cosmo.files import file_name, made_folder
 from cosmo.report import figures, tables
 from cosmo.report.engines import engine_differences, engine_table, sentences
+from cosmo.report.leaderboard import leaderboard_text
 from cosmo.report.markup import in_markdown
 from cosmo.report.page import write_page
 from cosmo.report.paper_form import has_the_papers_world, write_paper_form, write_text
@@ -15,6 +16,7 @@ from cosmo.report.recorded import recordings
 from cosmo.report.sweeps import sweep_figures, swept_scenarios
 from cosmo.report.verdict import Verdict
 from cosmo.scenario.words import knowledge
+from cosmo.study.leaderboard import board_of
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import Study
 
@@ -67,6 +69,9 @@ def write_report(study: Study, out: Path, trust: bool = False) -> Written:
         words = map(in_markdown, sentences(found))
         text = "\n\n".join([*words, engine_table(found).markdown()])
         written.append(write_text(texts / "engines.md", text))
+    if study.plan.tracks:
+        text = leaderboard_text(board_of(study))
+        written.append(write_text(texts / "leaderboard.md", text))
     page = out / "report.html"
     left_out: list[str] = []
     shown = recordings(study, trust, left_out=left_out)

@@ -107,6 +107,12 @@ class Batch(ABC):
         turn.answers.numbers[: turn.counts[SN_ROWS]] = np.nan
         turn.answers.ride[: turn.counts[RIDE_ROWS]] = False
 
+    def keep_journal(self) -> bool:
+        """Write down what happens inside of worlds, for `Outcome.journal`; False if this engine
+        cannot.
+        """
+        return False
+
     def restart(self, world: int, episode: Episode) -> None:
         """Put a world that is over at the start of another episode; `advance` then runs it on."""
         if not self.over[world]:

@@ -4,6 +4,7 @@
 """
 
 from cosmo.world.compiled import compiled
+from cosmo.world.records import JOURNAL_ROOM
 
 FINISH = 0  # subject: slot
 TASK_AT_SN = 1  # subject: task
@@ -48,6 +49,27 @@ def push(state, w, time, what, subject):
     place.order = order
     place.what = what
     place.subject = subject
+
+
+@compiled
+def note(state, w, what, subject, value, now):
+    """Write down what happens, in worlds that keep a journal."""
+    if state.journal.shape[1] == 0:
+        return
+    world = state.worlds[w]
+    row = state.journal[w, world.noted]
+    world.noted += 1
+    row.time = now
+    row.value = value
+    row.what = what
+    row.subject = subject
+
+
+@compiled
+def journal_is_full(state, w):
+    """Whether an answer and an event might not find room in the journal."""
+    kept = state.journal.shape[1]
+    return kept > 0 and state.worlds[w].noted > kept - JOURNAL_ROOM
 
 
 @compiled

@@ -22,6 +22,7 @@ from cosmo.world.events import (
     SN_DECISION,
     STATUS_AT_EN,
     TASK_AT_SN,
+    journal_is_full,
     pop,
     push,
 )
@@ -265,6 +266,7 @@ def _run(constants, state, turn, w):
             or world.free_messages < told
             or turn.counts[SETTLED_ROWS] > told_room
             or turn.counts[FEEDBACK_ROWS] > told_room
+            or journal_is_full(state, w)
         ):
             world.waits_for = NEEDS_ROOM
             return

@@ -18,6 +18,7 @@ from cosmo.world.records import (
     DISPATCH_ROW,
     EVENT,
     FEEDBACK_ROW,
+    JOURNAL,
     JUDGED,
     LINK,
     MESSAGE,
@@ -221,6 +222,7 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         foreseen=np.zeros((count, 1 + int(fixed.settings["most_sns"][0])), np.bool_),
         rate_factor=factors.reshape(count, 2 * links, factors.shape[-1]),
         scratch=np.zeros(int(fixed.node_slots.max())),
+        journal=np.zeros((count, 0), JOURNAL),
     )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from cosmo.node.state import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
 from cosmo.world.compiled import compiled
-from cosmo.world.events import FINISH, move_finish, push
-from cosmo.world.records import NO_TASK
+from cosmo.world.events import FINISH, move_finish, note, push
+from cosmo.world.records import BEGAN, LEFT, NO_TASK, REACHED
 
 
 @compiled
@@ -76,6 +76,7 @@ def _start(constants, state, w, node, task, now):
     here.finish = now + state.tasks[task].cycles / rate_of(constants, state, w, node)
     state.nodes[w, node].idle -= 1
     push(state, w, here.finish, FINISH, slot)
+    note(state, w, BEGAN, task, 0.0, now)
 
 
 @compiled
@@ -87,6 +88,7 @@ def admit(constants, state, w, node, task, now):
     here = state.nodes[w, node]
     here.free_storage -= reservation(constants, item.input_bytes)
     item.clock = now
+    note(state, w, REACHED, task, 0.0, now)
     if here.idle > 0:
         _start(constants, state, w, node, task, now)
         return True
@@ -124,6 +126,7 @@ def complete(constants, state, w, slot, now):
     state.slots[w, slot].task = NO_TASK
     state.slots[w, slot].finish = np.inf
     here.idle += 1
+    note(state, w, LEFT, done, 0.0, now)
     latency = now - state.tasks[done].clock
     weight = constants.settings[0].latency_weight if here.latency > 0.0 else 1.0
     here.latency += weight * (latency - here.latency)

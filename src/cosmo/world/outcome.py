@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED
 from cosmo.workload import Episode, Tasks
-from cosmo.world.records import FN, PENDING, TN, UNDECIDED, UNJUDGED
+from cosmo.world.records import FN, PENDING, TN, UNDECIDED, UNJUDGED, Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,9 @@ class Outcome:
     status_bytes: float = 0.0  # that all of them took
     status: "StatusRecord | None" = None  # None if updates carry nothing, or nobody could look
     judged: bool = True  # whether feasibility is known: of which routes, of rejected tasks
+    # What happened inside of nodes (JOURNAL), in order of time, if somebody asked for it; a subject
+    # is a task (the tenants' follow those of the ENs) or, of a status taken, a link.
+    journal: Records | None = None
     machine: Mapping[str, float] = field(default_factory=dict)  # how well it played (`MACHINE`)
 
     @property

@@ -54,6 +54,7 @@ WORLD = np.dtype(
         ("last_chance", "f8"),
         ("next_change", "i4"),  # of `State.changes`
         ("end_change", "i4"),
+        ("noted", "i8"),  # rows of its journal
         ("unsure", "?"),  # nodes may see other cycles than the true ones (R35)
         ("updates", "i8"),  # statuses sent, each EN's counted
         ("rides", "i8"),  # those of them that rode on a result
@@ -183,6 +184,12 @@ POST = np.dtype(
 )
 
 DELIVERY = np.dtype([("time", "f8"), ("what", "i4"), ("subject", "i4")], align=True)
+
+# What happened inside of a world, where somebody wants to see it: a task is in a node, runs in it,
+# has run; an EN takes a status over a link (the value is when that was made).
+JOURNAL = np.dtype([("time", "f8"), ("value", "f8"), ("what", "i4"), ("subject", "i4")], align=True)
+REACHED, BEGAN, LEFT, TAKEN = 0, 1, 2, 3
+JOURNAL_ROOM = 8  # more than an event and an answer write
 
 SETTINGS = np.dtype(
     [
@@ -356,6 +363,7 @@ class State(NamedTuple):
     foreseen: NDArray[np.bool_]  # [world, route] whether it was feasible at the pending decision
     rate_factor: Floats  # [world, direction * links + link, period]; size 0 if constant
     scratch: Floats  # room for a node's slots
+    journal: Records  # [world, place]; size 0 unless somebody asked for it
 
 
 class Seen(NamedTuple):

@@ -4,10 +4,11 @@ import numpy as np
 
 from cosmo.node.state import RAW_FIELDS
 from cosmo.world.compiled import compiled
-from cosmo.world.events import ACK_AT_SN, STATUS_AT_EN
+from cosmo.world.events import ACK_AT_SN, STATUS_AT_EN, note
 from cosmo.world.links import DOWN, UP, deliver_later, transmit
 from cosmo.world.nodes import write_state
 from cosmo.world.outside import LOST, post
+from cosmo.world.records import TAKEN
 
 
 @compiled
@@ -126,6 +127,7 @@ def receive_status(constants, state, w, taken, now):
         return
     _count_age(constants, cache, now)
     cache.source = message.source
+    note(state, w, TAKEN, message.link, message.source, now)
     for k in range(constants.settings[0].dimensions):
         state.cached[w, message.link, k] = state.carried[w, taken, k]
     for k in range(RAW_FIELDS):

@@ -22,6 +22,8 @@ AskTruth = Callable[[], Truth]
 class Watcher:
     """Is told what happens in a batch of worlds, in order. Every call does nothing by default."""
 
+    wants_journal = False  # of what happens inside of nodes, in `Outcome.journal`
+
     def begins(self, site: Site, dispatcher: Dispatcher, updater: Updater | None) -> None:
         """These decide from now on."""
 

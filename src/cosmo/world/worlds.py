@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from copy import copy
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import kernel, layout
 from cosmo.world.batch import Batch, Decisions
+from cosmo.world.events import EN_DECISION, SN_DECISION
 from cosmo.world.outcome import Outcome, StatusRecord
 from cosmo.world.records import (
     ANY_FEASIBLE,
@@ -18,6 +20,7 @@ from cosmo.world.records import (
     EVENT,
     EXPIRED_THERE,
     HOLDING,
+    JOURNAL,
     LOST_THERE,
     NEEDS_ROOM,
     NETWORK,
@@ -26,10 +29,12 @@ from cosmo.world.records import (
     RUNNING,
     SN_TURN,
     STALLED,
+    TAKEN,
     TOOK_FEASIBLE,
     Records,
 )
 
+_FIRST_NOTES = 1024  # of a journal, which grows
 _FARTHEST_MS = 1000.0  # that the network is asked to run at a time when nothing else is due
 
 
@@ -61,6 +66,33 @@ class Worlds(Batch):
         self._networks = networks
         self._carries = status_dimensions > 0
         self._state = layout.initial_state(self._constants, episodes, self._carries)
+
+    def decisions_now(self, world: int) -> int:
+        """How many more decisions are due at the present instant, behind the pending one."""
+        here = self._state.worlds[world]
+        listed = self._state.events[world, : here["events"]]
+        due: list[int] = listed["what"][listed["time"] == here["now"]].tolist()
+        return due.count(EN_DECISION) + due.count(SN_DECISION)
+
+    def fork(self) -> "Worlds":
+        """A copy that stands where this one does and goes its own way from here on.
+
+        Not with networks outside, which cannot be copied.
+        """
+        if self._networks:
+            raise ValueError("worlds with a network outside cannot be copied")
+        other = copy(self)
+        other._state, other._turn = _copied(self._state), _copied(self._turn)
+        return other
+
+    def keep_journal(self) -> bool:
+        """From now on write down when tasks are in nodes and when ENs take statuses; yes, it can.
+
+        To be called before the first `advance`.
+        """
+        notes = np.zeros((len(self), _FIRST_NOTES), JOURNAL)
+        self._state = self._state._replace(journal=notes)
+        return True
 
     def run_compiled(self, run: Callable[..., None]) -> bool:
         """Let compiled code, `run(constants, state, turn)`, go on, which answers decisions itself;
@@ -139,7 +171,17 @@ class Worlds(Batch):
             status_bytes=float(here["status_bytes"]),
             update_decisions=int(here["update_decisions"]),
             status=self._status_record(world) if self._carries else None,
+            journal=self._journal(world),
         )
+
+    def _journal(self, world: int) -> Records | None:
+        if self._state.journal.shape[1] == 0:
+            return None
+        here = self._state.worlds[world]
+        found = self._state.journal[world, : here["noted"]].copy()
+        of_task = found["what"] != TAKEN
+        found["subject"][of_task] -= here["first_task"].astype(np.int32)
+        return found
 
     def _status_record(self, world: int) -> StatusRecord:
         here, caches = self._state.worlds[world], self._state.caches[world]
@@ -182,8 +224,17 @@ class Worlds(Batch):
         messages, carried = layout.with_more_messages(
             state.worlds, state.messages, state.carried, state.messages.shape[1]
         )
-        self._state = state._replace(events=events, messages=messages, carried=carried)
+        self._state = state._replace(
+            events=events, messages=messages, carried=carried, journal=_doubled(state.journal, 1)
+        )
 
 
-def _doubled(rows: Records) -> Records:
-    return np.concatenate([rows, np.zeros_like(rows)])
+def _copied(arrays: Any) -> Any:
+    """Arrays of their own in a (nested) named tuple of arrays."""
+    if isinstance(arrays, np.ndarray):
+        return arrays.copy()
+    return type(arrays)(*map(_copied, arrays))
+
+
+def _doubled(rows: Records, axis: int = 0) -> Records:
+    return np.concatenate([rows, np.zeros_like(rows)], axis=axis)

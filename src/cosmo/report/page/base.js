@@ -1,6 +1,3 @@
-"use strict";
-(async () => {
-  const by = (id) => document.getElementById(id);
   /* Large parts are kept compressed; nothing is fetched. */
   const unpacked = async (id) => {
     const text = by(id).textContent;
@@ -9,26 +6,8 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
   const data = JSON.parse(await unpacked("data"));
-  const unique = (list) => [...new Set(list)];
-  const number = (value, digits = 3) => (value === null || value === undefined ? "–" : Number(value).toFixed(digits));
-  const element = (tag, text, name) => {
-    const made = document.createElement(tag);
-    if (text !== undefined) made.textContent = text;
-    if (name) made.className = name;
-    return made;
-  };
   /* Plotly reads tags, entities and %{…} in texts: names must not have any. */
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/%/g, "&#37;");
-  const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-  const short = (text, most) => (text.length > most ? `…${text.slice(1 - most)}` : text);
-
-  /* ---- light and dark: as the reader's system has it, until the button is pressed ---- */
-  const theme = () => document.documentElement.dataset.theme;
-  const setTheme = (name) => { document.documentElement.dataset.theme = name; };
-  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  setTheme(prefersDark.matches ? "dark" : "light");
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const narrow = () => window.innerWidth < 700;
 
   /* ---- how methods look: the focus strong, the others grey until they are lit ---- */
   const looks = new Map(data.looks.map((look) => [look.method, look]));
@@ -98,14 +77,3 @@
     }
   };
   for (const details of document.querySelectorAll("details[data-table]")) details.addEventListener("toggle", fillTables);
-
-  const fill = (id, items, titles, chosen) => {
-    const select = by(id);
-    select.replaceChildren(...items.map((item, place) => {
-      const option = element("option", (titles && titles[place]) || item);
-      option.value = item;
-      return option;
-    }));
-    if (items.map(String).includes(String(chosen))) select.value = chosen;
-    select.parentElement.hidden = items.length < 2 && select.dataset.always === undefined;
-  };

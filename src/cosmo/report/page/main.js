@@ -49,11 +49,12 @@
     if (compared) { load(); pareto(); training(); lightOnHover("chart-load", load); lightOnHover("chart-pareto", pareto); }
     engines();
     viewer();
+    if (player) player.refresh();
     fillTables();
     document.body.dataset.drawn = `${window.innerWidth} ${theme()}`; // what the charts were drawn for
   };
   charts();
-  if (episodes.length) begin();
+  if (episodes.length) { showMap(); begin(); }
   const sections = [...document.querySelectorAll("main section")].filter((section) => !section.hidden);
   document.querySelector("nav").replaceChildren(...sections.map((section) => {
     const link = element("a", section.dataset.title);

@@ -57,7 +57,9 @@
       lines.push(recording.status ? `${name}: ${heard}, ${number(told("age"), 1)} ms old; ${truth}` : `${name}: ${truth} (this method has no status)`);
     }
     const there = (route) => route === 0 || route > sns || reach[route - 1] !== nobody;
-    lines.push(`true delays: ${t.feasible[k].map((yes, route) => (there(route) ? `${names[route]} ${yes ? "in time" : "too late"} (${number(t.delays[k][route], 1)} ms)` : "")).filter((text) => text).join(", ")}`);
+    // Feasible is room and time: what would be soon enough lacks room.
+    const verdict = (route) => (t.feasible[k][route] ? "in time" : t.delays[k][route] <= t.deadline[k] ? "no room" : "too late");
+    lines.push(`true delays: ${t.feasible[k].map((_, route) => (there(route) ? `${names[route]} ${verdict(route)} (${number(t.delays[k][route], 1)} ms)` : "")).filter((text) => text).join(", ")}`);
     if (t.values[k]) lines.push(`action values: ${t.values[k].map((value, action) => (there(action) ? `${names[action]} ${number(value)}` : "")).filter((text) => text).join(", ")}`);
     return lines;
   };
@@ -75,8 +77,9 @@
       }),
     ];
   };
-  const showTask = (k) => {
+  const showTask = (k, follow = true) => {
     state.task = k;
+    if (follow && player && films.get(current())) { player.play(false); player.seek(films.get(current()).decided[k], k); return; } // comes back by the map
     by("task").textContent = describe(current(), k).join("\n");
     markTask();
   };
@@ -182,6 +185,35 @@
       });
     }
   };
+  /* The map of the recording, and of another one beside it; recordings without journeys have the charts alone. */
+  let player = null;
+  const films = new Map();
+  const filmed = (recording) => {
+    if (!recording.map) return null;
+    if (!films.has(recording)) films.set(recording, filmOf(recording));
+    return films.get(recording);
+  };
+  const followed = (k, playing) => {
+    by("task").setAttribute("aria-live", playing ? "off" : "polite");
+    if (playing) by("task").textContent = describe(current(), k).join("\n"); // charts wait until time stands still
+    else showTask(k, false);
+  };
+  const showMap = () => {
+    const recording = current(), film = filmed(recording);
+    by("map").hidden = !film;
+    if (!film) return;
+    player = player || mapPlayer({ whose: chosenEn, decided: followed });
+    if (!player.ready) { by("map").hidden = true; player = null; films.clear(); return; }
+    const other = episodes[Number(by("map-beside").value)], second = by("map-beside").value !== "" && other !== recording ? other : null;
+    const nameOf = (each) => each.method || each.title;
+    player.show([recording, second].filter((each) => each).map((each) => ({ film: filmed(each), name: nameOf(each) })), worstMoments(recording, film));
+    by("map").player = player;
+  };
+  const refillBeside = () => {
+    const others = episodes.map((each, k) => k).filter((k) => k !== Number(by("recording").value) && episodes[k].map);
+    const kept = by("map-beside").value;
+    fill("map-beside", ["", ...others], ["nothing", ...others.map((k) => short(episodes[k].method || episodes[k].title, 40))], kept === "" && !by("map-beside").dataset.touched && !narrow() && others.length ? others[0] : kept);
+  };
   const refillViewer = () => {
     const recording = current(), ens = [...Array(recording.ens).keys()];
     fill("viewer-en", recording.ens > 1 ? [...ens, "all"] : ens, [...ens.map((en) => `EN ${en}`), "all"], by("viewer-en").value);
@@ -205,14 +237,16 @@
     fill("recording", episodes.map((_, k) => k), episodes.map((each) => each.title));
     refillViewer();
     by("viewer").hidden = false;
+    refillBeside();
+    by("map-beside").addEventListener("change", () => { by("map-beside").dataset.touched = "yes"; showMap(); });
     const live = episodes.every((each) => each.live); // decision logs do not contain the true state
     const shown = live ? "The statuses that the EN held, what it decided, and how tasks ended. "
       : `${rows.length ? "One workload, played by every method: w" : "W"}hat the EN believes about each SN, what is true, and what it does. `;
     by("viewer-about").textContent = `${shown}Choose a task by pointing at its mark, or with the buttons; drag to zoom.${(data.leftOut || []).length ? ` Not shown: ${data.leftOut.join("; ")}.` : ""}`;
     if (live) by("task").textContent = "Choose a task to see what the EN knew, what it decided, and how the task ended.";
-    by("recording").addEventListener("change", () => { state.task = null; refillViewer(); changed(); begin(); });
+    by("recording").addEventListener("change", () => { state.task = null; refillViewer(); refillBeside(); changed(); showMap(); begin(); });
     by("viewer-sn").addEventListener("change", changed);
-    by("viewer-en").addEventListener("change", () => { refillViewer(); changed(); begin(); });
+    by("viewer-en").addEventListener("change", () => { refillViewer(); changed(); if (player) player.paint(); begin(); });
     for (const button of document.querySelectorAll("[data-span]")) button.addEventListener("click", () => {
       const span = Number(button.dataset.span), end = current().until_ms || current().window_ms;
       state.range = span ? [state.range[0], state.range[0] + span] : [0, end];

@@ -1,0 +1,73 @@
+  /* ---- the map of live nodes: the same drawing, from readings instead of a film ---- */
+  const travelMs = 400, mostDots = 12; // of a link between two readings
+  const map = siteMap(by("map-a")), seen = { most: 1, shape: "" };
+  let reading = null, before = new Map(), dots = [];
+  const levels = (nodes) => nodes.map((node) => ({ running: [], waiting: [], level: node.here && node.work !== null ? node.work : NaN }));
+  const film = () => ({
+    ens: reading.ens.length, sns: reading.sns.length, many: 0, most: seen.most, until: 0, sends: true, unit: "Mcycles", fate: () => 0,
+    names: { en: reading.ens.map((node) => node.name), sn: reading.sns.map((node) => node.name) },
+    reach: reading.ens.map((_, en) => reading.links.filter((link) => link.en === en).map((link) => link.sn)),
+    enSlots: reading.ens.map(() => 0), snSlots: reading.sns.map(() => 0), en: dots.map((dot) => dot.en), sn: dots.map((dot) => dot.sn),
+  });
+  const whose = () => Number(by("viewer-en").value || 0);
+  const paint = () => {
+    if (!reading || !reading.ens.length || !reading.sns.length) return;
+    const now = performance.now(), moving = [], pulses = [];
+    dots = dots.filter((dot) => now < dot.start + travelMs);
+    if (!calm.matches) dots.forEach((dot, k) => {
+      const share = (now - dot.start) / travelMs;
+      if (share >= 0 && dot.status) pulses.push({ en: dot.en, sn: dot.sn, share });
+      else if (share >= 0) moving.push({ k, stage: "up", share });
+    });
+    map.keep(film());
+    const down = new Set(reading.sns.map((node, k) => k).filter((k) => reading.sns[k].known && !reading.sns[k].here));
+    const away = new Set(reading.ens.map((node, k) => k).filter((k) => !reading.ens[k].here));
+    const belief = (sn) => { const link = reading.links.find((each) => each.en === whose() && each.sn === sn); return link && link.told !== null ? { told: link.told, age: link.age_ms } : null; };
+    map.draw({ time: 0, en: levels(reading.ens), sn: levels(reading.sns), moving, pulses, down, away }, { belief });
+    if (dots.length && !calm.matches) requestAnimationFrame(paint);
+  };
+  const rowsOf = () => {
+    const state = (node) => (node.here ? "answers" : node.known ? "absent" : "unknown: not among the addresses");
+    const line = (cells, tag) => { const row = element("tr"); row.append(...cells.map((cell) => element(tag, cell))); return row; };
+    const beliefs = (sn) => reading.links.filter((link) => link.sn === sn).map((link) => `${reading.ens[link.en].name}: ${link.told === null ? "?" : link.told.toFixed(1)}${link.age_ms === null ? ", nothing yet" : `, ${link.age_ms.toFixed(0)} ms old`}${link.silent ? ", silent" : ""}`).join("; ");
+    const shown = (node, kind, more) => line([node.name, kind, state(node), node.method || "–", node.tasks === null ? "?" : node.tasks, node.work === null ? "?" : node.work.toFixed(1), more], "td");
+    by("nodes").replaceChildren(line(["node", "kind", "state", "method", "tasks in it", "work (Mcycles)", "what ENs were told of it (Mcycles)"], "th"),
+      ...reading.ens.map((node) => shown(node, "EN", "–")), ...reading.sns.map((node, k) => shown(node, "SN", beliefs(k))));
+  };
+  const heard = (told) => {
+    reading = told;
+    const now = performance.now(), step = told.every_ms;
+    seen.most = Math.max(seen.most, ...told.sns.map((node) => node.work || 0), ...told.links.map((link) => link.told || 0));
+    const totals = new Map();
+    for (const link of told.links) {
+      const key = `${told.ens[link.en].name} ${told.sns[link.sn].name}`, last = before.get(key);
+      totals.set(key, link);
+      if (!last) continue;
+      for (const [name, status] of [["tasks", false], ["statuses", true]]) {
+        const count = Math.min(mostDots, Math.max(0, link[name] - last[name]));
+        for (let k = 0; k < count; k += 1) dots.push({ en: link.en, sn: link.sn, status, start: now + (k / count) * step });
+      }
+    }
+    before = totals;
+    const shape = JSON.stringify([told.ens.map((node) => node.name), told.sns.map((node) => node.name), told.links.length, Math.round(Math.log2(seen.most))]);
+    if (shape !== seen.shape && told.ens.length && told.sns.length) {
+      seen.shape = shape;
+      fill("viewer-en", told.ens.map((_, k) => k), told.ens.map((node) => node.name), by("viewer-en").value);
+      map.show(film());
+    }
+    by("told").textContent = told.silent.length ? `No answer yet: ${told.silent.join(", ")}.` : "";
+    rowsOf();
+    paint();
+    document.body.dataset.read = Number(document.body.dataset.read || 0) + 1;
+  };
+  by("viewer-en").addEventListener("change", paint);
+  const redraw = () => { if (seen.shape) map.refresh(); paint(); };
+  by("theme").addEventListener("click", () => { setTheme(theme() === "dark" ? "light" : "dark"); redraw(); });
+  prefersDark.addEventListener("change", () => { setTheme(prefersDark.matches ? "dark" : "light"); redraw(); });
+  window.addEventListener("resize", redraw);
+  by("map-a").reading = () => reading;
+  const stream = new EventSource("events");
+  stream.onmessage = (event) => heard(JSON.parse(event.data));
+  stream.onerror = () => { by("told").textContent = "cosmo live watch has ended."; };
+  document.body.dataset.ready = "yes";
+})();
