@@ -18,8 +18,8 @@ from cosmo.study.statistics import summarise, with_paper
 from observations import site
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ELSEWHERE = (  # run in integrations/test_tutorials.py, and in test_fifteen_minutes.py
-    "sb3.md", "multi_agent.md", "fifteen_minutes.md",
+ELSEWHERE = (  # run in integrations/test_tutorials.py, test_fifteen_minutes.py, test_finished.py
+    "sb3.md", "multi_agent.md", "fifteen_minutes.md", "mappo.md",
 )  # fmt: skip
 
 
@@ -75,6 +75,16 @@ def _cheaper(arguments):
         ours = plan.startswith("universal")
         crowd = plan == "crowd"  # too many nodes to train for within a test
         methods = OURS if ours else FEW if crowd else LEARNED
+        if plan == "benchmark":
+            methods = ["cosmo-next", "periodic", "shared-knowledge"]
+            two = [{"name": "pair", "scenario": "paper", "rate": 220.0}]
+            two.append({"name": "crowd", "scenario": "campus", "rate": 150.0})
+            tracks = "".join(
+                f"{{name={json.dumps(each['name'])}, scenario={json.dumps(each['scenario'])},"
+                f" rate={each['rate']}}}, "
+                for each in two
+            )
+            arguments += ["--set", f"tracks=[{tracks}]", "--set", "tune.settings=2"]
         kept = f"compare=[{{methods={json.dumps(methods)}}}]"
         settings = [f"settings={json.dumps(SHORT_WORLD)}", "episodes=1", "rates=[160.0]", kept]
         settings.append('arrivals=["poisson"]')

@@ -144,11 +144,16 @@ def test_without_a_display_a_window_is_not_opened(monkeypatch):
     aec(render_mode="human").close()
 
 
-def test_ppo_on_one_page_runs(monkeypatch):
-    path = Path(__file__).parents[2] / "examples" / "jax_ppo.py"
-    spec = importlib.util.spec_from_file_location("jax_ppo", path)
+def _example(name):
+    path = Path(__file__).parents[2] / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
+    return example
+
+
+def test_ppo_on_one_page_runs(monkeypatch):
+    example = _example("jax_ppo")
     for name, value in (("WORLDS", 2), ("STEPS", 16), ("BATCHES", 2), ("EPOCHS", 1)):
         monkeypatch.setattr(example, name, value)
     before = example.initial(jax.random.PRNGKey(0), 22, 3)
@@ -158,3 +163,50 @@ def test_ppo_on_one_page_runs(monkeypatch):
         lambda seen: np.asarray(example.forward(after, seen)[0].argmax(axis=1)), "never"
     )
     assert simulate(load("paper", SHORT), greedy).episodes[0]["success_rate"] >= 0.0
+
+
+def test_mappo_on_one_page_learns_from_what_each_agent_has_earned(monkeypatch, tmp_path, capsys):
+    example = _example("jax_mappo")
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("EPISODES", 2), ("EPOCHS", 1), ("SETTINGS", SHORT)):
+        monkeypatch.setattr(example, name, value)
+    monkeypatch.setattr(example, "BATCH", {"en": 64, "sn": 8})
+    learned, real, paths = [], example.Learner.learn, []
+
+    def learn(self, some, *given):
+        before = jax.tree.map(np.array, self.parameters)
+        real(self, some, *given)
+        paths.append(some)
+        pairs = zip(jax.tree.leaves(before), jax.tree.leaves(self.parameters), strict=True)
+        learned.append(all((old != new).any() for old, new in pairs))
+
+    monkeypatch.setattr(example.Learner, "learn", learn)
+    actors, curve = example.train(100)
+    assert learned == [True, True]  # every weight of both roles
+    ens, sns = paths
+    assert (len(ens), len(sns)) == (2 * 3, 2 * 2)  # a path for each node of both episodes
+    # Each of the two SNs earns what all ENs do, less what its updates cost: one to each of 3 ENs.
+    scenario = load("campus", SHORT)
+    weights = scenario.utility
+    price = 3 * 4 * weights.update_weight * weights.update_cost_per_dimension / weights.value / 10.0
+    sent = sum(action == 0 for path in sns for _, _, action, *_ in path)
+    earned = [sum(step[-1] for path in role for step in path) for role in (ens, sns)]
+    assert sent > 0
+    assert earned[1] == pytest.approx(2.0 * earned[0] - price * sent)
+    assert len(curve) == 1
+    pair = cosmo.envs.from_callable(
+        example.policy(actors["en"]), example.policy(actors["sn"]), [example.INTERVAL_MS]
+    )
+    [found] = simulate(scenario, pair).outcomes
+    assert 0 < found.updates < 3 * found.update_decisions
+    example.draw(curve, {"rival": (0.5, 0.1, 3.0)})
+    assert (tmp_path / "mappo-curve.png").stat().st_size > 10_000
+
+
+def test_advantages_of_an_agent_discount_by_time():
+    example = _example("jax_mappo")
+    reward, value, at_ms = np.array([1.0, 2.0]), np.array([0.5, 0.25]), np.array([0.0, 50.0])
+    step = np.exp(-50.0 / example.HORIZON_MS)
+    last = 2.0 - 0.25
+    first = 1.0 + step * 0.25 - 0.5 + step * example.TRACE * last
+    np.testing.assert_allclose(example.advantages(reward, value, at_ms), [first, last])

@@ -12,6 +12,7 @@ All observations have the same space, as many libraries want: the shorter kind e
 `pad=False` gives every agent its own, the numbers that policies see as methods (`outside.py`).
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ from cosmo.policy.outside import INTERVALS_MS, check_raw
 from cosmo.policy.views import LIMIT, EnView, SnView, View
 from cosmo.scenario import Scenario, changed
 from cosmo.workload import episode
-from cosmo.world import Decisions, site_of
+from cosmo.world import Batch, Decisions, site_of
 
 ORACLE = "oracle_for_training_only"
 
@@ -239,25 +240,45 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
                 self.infos[agent]["metrics"] = metrics
             self.agent_selection = self.agents[0]
             return
-        if len(turn.dispatch):
-            agent, now = f"en_{turn.dispatch.en[0]}", float(turn.dispatch.time_ms[0])
-            seen = self._en_view.of(turn.dispatch)[0]
-            truth = self.worlds.truth()
-            self.infos[agent][ORACLE] = {
-                "feasible": truth.feasible[0].copy(),
-                "delay_ms": truth.delay_ms[0].copy(),
-            }
-            self.infos[agent]["task"] = int(truth.place[0])  # as in `final`
-        else:
-            agent, now = f"sn_{turn.update.sn[0]}", float(turn.update.time_ms[0])
-            seen = self._sn_view.of(turn.update)[0]
-        self._seen[agent] = np.zeros(self.observation_spaces[agent].shape, np.float32)
-        self._seen[agent][: len(seen)] = seen
-        self.infos[agent] |= {"elapsed_ms": now - self._last_turn_ms[agent], "time_ms": now}
+        agent, seen, asked = self.question(turn, self.worlds)
+        now = asked["time_ms"]
+        self._seen[agent] = seen
+        self.infos[agent] |= asked
         self._last_turn_ms[agent] = now
         self.agent_selection = agent
         if self._max_cycles is not None and self._cycles >= self._max_cycles:
             self.truncations = dict.fromkeys(self.agents, True)
+
+    @property
+    def turn(self) -> Decisions:
+        """The pending decision, as nodes see it."""
+        return self._turn
+
+    @property
+    def cycles_left(self) -> int:
+        """Decisions until `max_cycles` truncates."""
+        return sys.maxsize if self._max_cycles is None else self._max_cycles - self._cycles
+
+    def question(self, turn: Decisions, worlds: Batch) -> tuple[str, Any, dict[str, Any]]:
+        """Who decides in a turn of these worlds, what it sees, and its part of `info`."""
+        if len(turn.dispatch):
+            agent, now = f"en_{turn.dispatch.en[0]}", float(turn.dispatch.time_ms[0])
+            view, truth = self._en_view.of(turn.dispatch)[0], worlds.truth()
+            asked = {
+                ORACLE: {
+                    "feasible": truth.feasible[0].copy(),
+                    "delay_ms": truth.delay_ms[0].copy(),
+                },
+                "task": int(truth.place[0]),  # as in `final`
+            }
+        else:
+            agent, now = f"sn_{turn.update.sn[0]}", float(turn.update.time_ms[0])
+            view, asked = self._sn_view.of(turn.update)[0], {}
+        seen = np.zeros(self.observation_spaces[agent].shape, np.float32)
+        seen[: len(view)] = view
+        return agent, seen, asked | {
+            "elapsed_ms": now - self._last_turn_ms[agent], "time_ms": now,
+        }  # fmt: skip
 
     def _earners(self, task: int) -> list[str]:
         """Its EN, and every SN: SNs decide first at time 0, so each task is in one of their

@@ -105,6 +105,8 @@ class Game:
         ]
         self.__dict__.pop("worlds", None)  # what they hold can be used again
         self.worlds = start(self.scenario, episodes, self._dimensions, self.rides)
+        if self.keeps_journal:
+            self.worlds.keep_journal()
         self.ledger = Ledger(self.scenario, episodes, self._dimensions)
         self.opponents = Opponents(self._opponent, len(episodes))
         for world, chosen in enumerate(episodes):
@@ -172,6 +174,7 @@ class Game:
         raise NotImplementedError
 
     rides = False  # whether statuses may ride on results
+    keeps_journal = False  # of what happens inside of nodes, for a recording
     side: str
     turn: Decisions  # who waits for the agent
     view: Any  # EnView or SnView

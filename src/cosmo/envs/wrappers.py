@@ -113,6 +113,7 @@ class RecordEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._game = env.unwrapped.game  # type: ignore[attr-defined]
         if not isinstance(self._game, DispatchGame):
             raise InputError("RecordEpisode: only for cosmo/Dispatch-v0")
+        self._game.keeps_journal = True
         self._folder, self._count = Path(folder), 0
         self._folder.mkdir(parents=True, exist_ok=True)
 
