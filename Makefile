@@ -5,7 +5,7 @@ QUIETLY := --quiet --disable-pip-version-check
 # Installed without bytecode: what is imported must be able to keep its own.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-integrations ns3 lint bench bench-small fuzz chaos live-faults mutants audit docs site gallery
+.PHONY: run test test-integrations ns3 lint bench bench-small fuzz chaos live-faults mutants audit docs site gallery notebooks
 .PHONY: proto dist-check lock clean
 
 run: .venv/run-ready
@@ -35,7 +35,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-BENCHMARKS := world decisions training scheduler envs engines live faults report
+BENCHMARKS := world decisions training scheduler envs engines live faults picker report map_frames
 
 bench: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done
@@ -88,6 +88,10 @@ site: .venv-tools/ready
 # The pictures of docs/gallery.md, from real runs; needs Chromium with chromedriver.
 gallery: .venv/ready
 	$(BIN)/python docs/gallery.py
+
+# The example notebooks, executed, with their outputs kept in them.
+notebooks: .venv/ready
+	$(BIN)/python docs/notebooks.py
 
 # The descriptor set of the live protocol, after cosmo_live.proto has changed.
 proto: .venv/ready

@@ -51,13 +51,17 @@ def version() -> str:
     """The version in the source; the changelog and the citation must know it."""
     text = (ROOT / "src" / "cosmo" / "__init__.py").read_text("utf-8")
     [found] = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
-    if f"\nversion: {found}\n" not in (ROOT / "CITATION.cff").read_text("utf-8"):
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    if f"\nversion: {found}\n" not in citation:
         fail(f"CITATION.cff: version must be {found}")
     tag = os.environ.get("RELEASE_TAG", "")
     if tag and tag != f"v{found}":
         fail(f"tag {tag}: must be v{found}")
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
-    released = any(heading.startswith(f"{found} ") for heading in headings)
+    dates = [each.removeprefix(f"{found} – ") for each in headings if each.startswith(f"{found} ")]
+    if dates and f"\ndate-released: {dates[0]}\n" not in citation:
+        fail(f"CITATION.cff: date-released must be {dates[0]}, as in CHANGELOG.md")
+    released = bool(dates)
     if tag and not released:
         fail(f"CHANGELOG.md: no section '## {found} – DATE' for the tag {tag}")
     print(f"version {found}, {'released' if released else 'unreleased'} by the changelog")

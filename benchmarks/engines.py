@@ -25,9 +25,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cosmo import Scenario, load, method, play
+from cosmo import method, play
 from cosmo.engine import worlds
 from cosmo.ns3 import process, wire
+from cosmo.scenario import Scenario, load
 from cosmo.workload import Tasks, episode, from_tasks
 from measured import ns3_ready, seconds, sized
 

@@ -147,7 +147,7 @@ class TorchTwin:
                 with torch.no_grad():
                     state = torch.from_numpy(features.sn_state(nodes.sn_state, nodes.sn))
                     status = self._encoder(state).numpy()
-                    x = torch.from_numpy(features.sn(nodes, status))
+                    x = torch.from_numpy(features.sn(nodes, status)[:, 0])  # of the one EN
                     before = hidden
                     values, hidden = self._sn(x, hidden)
                     greedy = int(values.argmax())

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 import simpy_twin
 from compiled_loop import LARGE, engine_seconds
-from cosmo import Dispatcher, DispatchObservation, Method, Scenario, Site, load, play, simulate
+from cosmo import Dispatcher, DispatchObservation, Method, Site, play, simulate
 from cosmo.measure import OUTCOME_NAMES
+from cosmo.scenario import Scenario, load
 from cosmo.workload import Episode, episode
 from cosmo.world import Outcome
 from measured import seconds, sized

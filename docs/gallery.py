@@ -6,6 +6,7 @@ version of Chromium and on the fonts of the machine.
 
     python docs/gallery.py               # writes docs/images/gallery-*
     python docs/gallery.py REPORT.html   # the same pictures of another report
+    python docs/gallery.py map           # the film of the map alone
 """
 
 import io
@@ -20,8 +21,13 @@ from typing import Any
 
 from PIL import Image
 
+from cosmo.control import method
+from cosmo.report.page import write_episodes
+from cosmo.report.recording import record
 from cosmo.report.write import write_report
+from cosmo.scenario import load
 from cosmo.study import LocalExecutor, conduct, load_study, plan_checked
+from cosmo.workload import episode
 
 IMAGES = Path(__file__).parent / "images"
 PLAN = {
@@ -45,6 +51,12 @@ PLAN = {
 }  # fmt: skip
 # The film: a window of this length moves over the episode, from and to these times.
 SPAN_MS, FIRST_MS, LAST_MS, FRAMES, FRAME_MS = 800.0, 1000.0, 2600.0, 17, 300
+# The film of the map: the herd of the playground, from one time to another.
+MAP_SITE = ("en.count=8", "sn.count=4", "workload.rate=140", "episode.window_ms=700",
+            "episode.warmup_ms=100")  # fmt: skip
+MAP_METHODS = ("aoi-threshold/estimate", "power-of-d")
+MAP_FIRST_MS, MAP_LAST_MS, MAP_FRAMES, MAP_FRAME_MS = 300.0, 372.0, 37, 100
+MAP_WIDTH = 1000
 FILM_WIDTH, FILM_BYTES, PICTURE_BYTES = 800, 600_000, 150_000
 PATIENCE_S, TRIES, BLANK = 120.0, 10, 4  # a picture of at most four colours is blank
 _FLAGS = (
@@ -132,7 +144,31 @@ def film(driver: Any) -> list[Image.Image]:
     return frames
 
 
-def written(name: str, frames: list[Image.Image], limit: int) -> None:
+def map_page(folder: Path) -> Path:
+    """A page with the map of two methods on one workload."""
+    scenario = load("campus", MAP_SITE)
+    workload, page = episode(scenario, 0, 0), folder / "map.html"
+    recordings = [
+        {"title": name, "method": name, **record(scenario, method(name), workload, 0)}
+        for name in MAP_METHODS
+    ]
+    write_episodes(recordings, "CoSMO", page)
+    return page
+
+
+def map_film(driver: Any) -> list[Image.Image]:
+    """Two maps side by side, while time passes."""
+    driver.set_window_size(1240, 900)
+    frames = []
+    for number in range(MAP_FRAMES):
+        time_ms = MAP_FIRST_MS + (MAP_LAST_MS - MAP_FIRST_MS) * number / (MAP_FRAMES - 1)
+        driver.execute_script("document.getElementById('map').player.seek(arguments[0])", time_ms)
+        seen = picture(driver, "#map-figures")
+        frames.append(seen.resize((MAP_WIDTH, seen.height * MAP_WIDTH // seen.width)))
+    return frames
+
+
+def written(name: str, frames: list[Image.Image], limit: int, frame_ms: int = FRAME_MS) -> None:
     """Write a picture (PNG) or a film (WebP) that is no larger than `limit` bytes."""
     path, made = IMAGES / name, io.BytesIO()
     if len(frames) == 1:
@@ -140,7 +176,7 @@ def written(name: str, frames: list[Image.Image], limit: int) -> None:
     else:
         first, *others = frames
         first.save(
-            made, "WEBP", save_all=True, append_images=others, duration=FRAME_MS, loop=0, quality=50
+            made, "WEBP", save_all=True, append_images=others, duration=frame_ms, loop=0, quality=50
         )
     size = len(made.getvalue())
     if size > limit:
@@ -152,6 +188,12 @@ def written(name: str, frames: list[Image.Image], limit: int) -> None:
 def main() -> None:
     """Take all pictures."""
     with tempfile.TemporaryDirectory() as scratch:
+        if sys.argv[1:] in ([], ["map"]):
+            with browser() as driver:
+                opened(driver, map_page(Path(scratch)))
+                written("gallery-map.webp", map_film(driver), FILM_BYTES, MAP_FRAME_MS)
+        if sys.argv[1:] == ["map"]:
+            return
         page = Path(sys.argv[1]) if sys.argv[1:] else made_report(Path(scratch) / "study")
         # A browser each: after a picture of one chart, Chromium may never paint the next.
         with browser() as driver:

@@ -34,9 +34,11 @@ import thesis
 from cosmo.control import BASELINES, method, simulate_runs
 from cosmo.errors import InputError
 from cosmo.report import figures
+from cosmo.report.leaderboard import leaderboard_text
 from cosmo.scenario import load as load_scenario
 from cosmo.study import LocalExecutor, Study, conduct, load_plan, load_study
-from cosmo.study.checks import CURVES_FILE, METRICS_FILE
+from cosmo.study.checks import CURVES_FILE, METRICS_FILE, TUNED_FILE
+from cosmo.study.leaderboard import board_of
 from cosmo.study.plan import Plan
 from cosmo.study.statistics import bounds, summarise, with_paper
 from cosmo.study.store import STUDY
@@ -55,6 +57,7 @@ STUDIES = {
         ],
     ),
     **{plan.stem: load_plan(plan) for plan in sorted((DOCS / "plans").glob("*.toml"))},
+    "benchmark": load_plan("benchmark"),
     "held-out": load_plan(DOCS / "held-out" / "plan.toml"),
 }
 CALIBRATION, READINGS, THESIS = "calibration", "readings", "thesis"
@@ -77,7 +80,7 @@ def measure(name: str, plan: Plan) -> None:
 def take(name: str, folder: Path) -> None:
     """Keep the small data of a study that was carried out in `folder`."""
     (DATA / name).mkdir(parents=True, exist_ok=True)
-    for file in (STUDY, METRICS_FILE, CURVES_FILE):
+    for file in (STUDY, METRICS_FILE, CURVES_FILE, TUNED_FILE):
         if (folder / file).exists():
             shutil.copy(folder / file, DATA / name / file)
 
@@ -174,6 +177,8 @@ def pages(simulated: bool = True) -> Pages:
         }
     if (surprises := studies["surprises"]) is not None:
         found["results/surprises.md"] = {"surprises": crowd_page.standings(surprises.metrics)}
+    if (benchmark := studies["benchmark"]) is not None:
+        found["results/benchmark.md"] = {"leaderboard": leaderboard_text(board_of(benchmark))}
     if universal is not None and pair is not None:
         found[CARD] = crowd_page.card(universal, pair)
     if past is not None and paper is not None:

@@ -20,8 +20,8 @@ SOURCE = Path(cosmo.__file__).parent.parent
 # Each may import what is above it, and nothing below.
 ROOMS = (
     "errors", "interrupts", "checksums", "files", "arrays", "seeds", "node", "policy",
-    "documents", "scenario", "tables", "workload", "world", "ns3", "live", "engine", "measure",
-    "control", "learn", "study", "report", "envs", "cli", "__main__",
+    "documents", "scenario", "tables", "workload", "world", "ns3", "live", "integrations", "engine",
+    "measure", "control", "learn", "study", "report", "envs", "web", "cli", "__main__",
 )  # fmt: skip
 
 

@@ -114,7 +114,7 @@ def layers(method: str) -> dict[str, Any]:
     else:
         parts = {
             "encoder": encoder_shapes((4, 3), 2),
-            "en": shapes(EN_LOCAL, 2 + EN_LINK, 2, True, 4, 5),
+            "en": shapes(EN_LOCAL, 2 + EN_LINK, True, 4, 5),
             "sn": sn_shapes(4 + SN_OTHERS, 4, 3, 18),
         }
     random = np.random.default_rng(0)

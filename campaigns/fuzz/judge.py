@@ -23,6 +23,7 @@ from typing import Any
 import polars
 
 from cosmo.cli.main import main
+from cosmo.live import daemon
 from cosmo.live.serving import Serving
 
 HANG_S = 10.0  # of computing, however busy the machine is
@@ -98,14 +99,21 @@ def _peak_mb() -> float:
 
 @contextmanager
 def _stopped_daemons() -> Iterator[None]:
-    """A daemon that has begun to serve is told to stop, as by its operator."""
-    start = Serving.start
+    """A daemon that has begun to serve is told to stop, as by its operator, and one that stands by
+    is told to serve.
+    """
+    start, stand_by = Serving.start, daemon._called
 
     async def start_and_stop(serving: Serving) -> None:
         await start(serving)
         asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGTERM)
 
+    async def called_at_once(loop: asyncio.AbstractEventLoop, *rest: Any) -> bool:
+        loop.call_later(0.01, signal.raise_signal, signal.SIGUSR1)
+        return await stand_by(loop, *rest)
+
     Serving.start = start_and_stop  # type: ignore[assignment, method-assign]
+    daemon._called = called_at_once  # type: ignore[assignment]
     switch_s = sys.getswitchinterval()
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
@@ -114,6 +122,7 @@ def _stopped_daemons() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         Serving.start = start  # type: ignore[method-assign]
+        daemon._called = stand_by
         sys.setswitchinterval(switch_s)
         gc.unfreeze()
 

@@ -65,10 +65,9 @@ def test_train_then_evaluate(cosmo, trained):
     code, _, err = cosmo("train", *LOAD, *SHORT, "--out", trained, "--resume")
     assert code == 0
     assert "resumed after episode 2" in err
-    code, _, err = cosmo("evaluate", trained, "--scenario", "campus")
-    assert code == 2
-    assert err.count("\n") == 1
-    assert "has 2 SNs" in err
+    code, out, _ = cosmo("evaluate", trained, "--episodes", "1", "--scenario", "campus")
+    assert code == 0
+    assert "campus" in out
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,6 @@ def test_train_then_evaluate(cosmo, trained):
         (["--set", "training.en.batch=0"], "en.batch = 0: must be greater than or equal to 1"),
         (["--set", "training.en.bacth=3"], "en.bacth: unknown field, did you mean batch?"),
         (["--training", "nothing"], "training = 'nothing': no such preset or file"),
-        (["--scenario", "campus"], "training needs one EN and one SN"),
         (["--rate", "0"], "workload.rate = 0"),
     ],
 )

@@ -12,6 +12,7 @@ from cosmo.cli import (
     live,
     methods,
     ns3,
+    play,
     report,
     run,
     scenario,
@@ -43,6 +44,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("bound")(bound.bound)
 app.command("report")(report.report)
 app.command("view")(view.view)
+app.command("play")(play.play)
 app.command("workload")(workload.workload)
 app.command("import")(importing.import_trace)
 app.command("methods")(methods.methods)

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from cosmo.cli.console import show, show_words
 from cosmo.cli.sweeps import print_sweeps
+from cosmo.errors import InputError
 from cosmo.measure import METRICS, interval_text
 
 # What is shown of a method at one load: metric, the column's title, with an interval?
@@ -42,6 +43,7 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
             else:
                 for first in range(0, len(rates), _LOADS_A_TABLE):
                     _several_loads(study, here, rates[first : first + _LOADS_A_TABLE])
+    _print_tuned(study)
     for scenario in summary["scenario"].unique(maintain_order=True):
         found = verdict(study.metrics.filter(scenario=scenario), study.focus, study.is_yardstick)
         if found is None:
@@ -53,6 +55,42 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
                 show_words(text)
     print_sweeps(study, _table)
     _print_engines(study)
+    if study.plan.tracks:
+        _print_leaderboard(study)
+
+
+def _print_leaderboard(study) -> None:  # type: ignore[no-untyped-def]
+    """Means over all tracks, best rank at equal cost first."""
+    from cosmo.report.leaderboard import overall_table
+    from cosmo.study.leaderboard import board_of
+
+    try:
+        whole = overall_table(board_of(study))
+    except InputError as error:  # what failed may be tried again
+        show_words(f"no leaderboard: {error}")
+        return
+    titles = {"success, tuned": "tuned", "regret, tuned": "regret", "rank, own cost": "own cost"}
+    titles |= {"rank, equal cost": "equal cost"}
+    places = [whole.header.index(name) for name in titles]
+    table = _table("Success over all tracks, regret, and ranks at ...", list(titles.values()))
+    for row in whole.texts():
+        mark = ">" if row[0] == study.focus else ""
+        table.add_row(mark, Text(row[0]), *(row[place] for place in places))
+    show(table)
+
+
+def _print_tuned(study) -> None:  # type: ignore[no-untyped-def]
+    """What tuned methods were set to, and their success with default and tuned parameters."""
+    from cosmo.report.tuned import tuned_table
+
+    for scenario in study.tuned["scenario"].unique(maintain_order=True):
+        title = f"{scenario}: success with default and tuned parameters"
+        table = _table(title, ["tasks/s", "default", "tuned"])
+        metrics, tuned = (each.filter(scenario=scenario) for each in (study.metrics, study.tuned))
+        for _, rate, _, setting, before, after, *_ in tuned_table(metrics, tuned).rows:
+            cells = (interval_text(each[0], each[1], each[2], 3) for each in (before, after))
+            table.add_row("", Text(setting), f"{rate:g}", *cells)
+        show(table)
 
 
 def _print_engines(study) -> None:  # type: ignore[no-untyped-def]

@@ -36,11 +36,30 @@ def config(
         str, typer.Option("--method", "-m", help="The method of all nodes.")
     ] = "priced-books",
     out: Annotated[Path, typer.Option(help="The folder for the files.")] = Path("nodes"),
+    for_whom: Annotated[
+        str, typer.Option("--for", help="nodes, or envoy: an Envoy that asks a picker.")
+    ] = "nodes",
+    picker: Annotated[str, typer.Option(help="The picker's file, with --for envoy.")] = "picker",
+    listen: Annotated[
+        str, typer.Option(help="Where Envoy takes requests, with --for envoy.")
+    ] = "127.0.0.1:8080",
+    shadow: Annotated[
+        bool, typer.Option(help="Envoy shows the picker its requests and does not obey.")
+    ] = False,
+    bodies: Annotated[
+        bool, typer.Option(help="Bodies go through the picker, which sees where answers end.")
+    ] = False,
 ) -> None:
-    """Write a TOML file for every EN and SN of a scenario, for this machine.
+    """Write a TOML file for every EN and SN of a scenario, for this machine; or Envoy's own.
 
     cosmo live config --scenario campus --method self-tracking --out nodes
+    cosmo live config --for envoy --picker picker.toml --out nodes
     """
+    if for_whom == "envoy":
+        _write_envoy(picker, listen, shadow, bodies, out)
+        return
+    if for_whom != "nodes":
+        raise InputError(f"--for = {for_whom!r}: must be nodes or envoy")
     from cosmo.live.config import changed_config, config_text, load_config
     from cosmo.live.scenario_files import configs_of
     from cosmo.policy.registry import method
@@ -58,6 +77,22 @@ def config(
         with whole_file(out / f"{each.name}.toml") as path:
             path.write_text(config_text(each), encoding="utf-8")
         notes.print(f"wrote {out / each.name}.toml", soft_wrap=True)
+
+
+def _write_envoy(picker: str, listen: str, shadow: bool, bodies: bool, out: Path) -> None:
+    import json
+
+    from cosmo.live.config import load_config
+    from cosmo.live.picker.envoy_config import envoy_of
+
+    config = load_config(picker)
+    if config.role != "picker":
+        raise InputError(f"--picker = {picker!r}: role = {config.role!r}: must be 'picker'")
+    document = envoy_of(config, listen, shadow, bodies)
+    made_folder(out)
+    with whole_file(out / "envoy.json") as path:
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    notes.print(f"wrote {out / 'envoy.json'}", soft_wrap=True)
 
 
 @app.command()
@@ -84,6 +119,30 @@ def top(
             before[address] = now
         show(table)
         taken += 1
+
+
+@app.command()
+def watch(
+    addresses: Annotated[list[str], typer.Argument(help="Admin addresses, host:port.")],
+    every: Annotated[float, typer.Option(help="Seconds between two readings.")] = 0.5,
+    opened: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
+) -> None:
+    """Show a map of running daemons in a browser: their work, and what ENs were told of it.
+
+    Nodes are read on their admin ports and never asked for anything else.
+
+    cosmo live watch 127.0.0.1:7300 127.0.0.1:7400
+    """
+    from cosmo.web.server import serve
+    from cosmo.web.watching import FASTEST_S, watching_application
+
+    if not FASTEST_S <= every <= 3600.0:
+        raise InputError(f"--every = {every:g}: must be from {FASTEST_S:g} to 3600, in seconds")
+    serve(
+        lambda port, token: watching_application(port, token, addresses, every),
+        opened,
+        lambda line: notes.print(line, soft_wrap=True),
+    )
 
 
 def _wide_enough(header: tuple[str, ...]) -> Table:

@@ -17,6 +17,7 @@ _LONGEST = 1000  # characters of a line that people read: names of others may be
 # Arguments of Python functions that are options here: their errors name the option.
 _ARGUMENTS = re.compile(r"^(out|resume|address|device|seeds|rates|episodes)(?= = |: )")
 _VERSION = (["--version"], ["--version", "--all"])
+_OF_PLAY = ("starlette", "uvicorn")
 _OF_LIVE = ("google", "grpc", "grpc_health", "prometheus_client")
 
 
@@ -34,6 +35,7 @@ def main() -> NoReturn:
             raise
         missing = (error.name or "").partition(".")[0]
         extra = "live" if missing in _OF_LIVE or sys.argv[1:2] == ["serve"] else "lab"
+        extra = "play" if missing in _OF_PLAY else extra
         _fail(f"needs {error.name}; install it from a clone: pip install '.[{extra}]'", 2)
     except InputError as error:
         _fail(_ARGUMENTS.sub(r"--\1", str(error)), 2)

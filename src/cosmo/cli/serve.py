@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    help="Run an edge node or a service node as a daemon.",
+    help="Run an edge node, a service node or an endpoint picker as a daemon.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 ConfigOption = Annotated[
-    str, typer.Option("--config", "-c", help="A TOML file that extends the preset en or sn.")
+    str,
+    typer.Option("--config", "-c", help="A TOML file that extends the preset en, sn or picker."),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -57,3 +58,12 @@ def sn(config: ConfigOption = "sn", settings: SetOption = None, handler: Handler
     cosmo serve sn --config nodes/sn0.toml --set method.use=priced-books
     """
     _serve("sn", config, settings, handler)
+
+
+@app.command("picker")
+def picker(config: ConfigOption = "picker", settings: SetOption = None):  # type: ignore[no-untyped-def]
+    """Choose endpoints for Envoy until SIGTERM; SIGHUP reads the file again.
+
+    cosmo serve picker --set picker.endpoints=static:10.0.0.1:8000,10.0.0.2:8000
+    """
+    _serve("picker", config, settings, None)

@@ -54,6 +54,10 @@ def simulate(
     tasks_out: Annotated[
         Path | None, typer.Option(help="Write one row per task to this CSV or Parquet file.")
     ] = None,
+    view: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with a map of the first episode, to be watched: .html."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Play a method on a scenario and print its metrics.
@@ -61,6 +65,8 @@ def simulate(
     cosmo simulate --method self-tracking --rates 280 --episodes 5
 
     cosmo simulate -m my_policies.py:LeastWork:margin_ms=25 -s shared-sn --json
+
+    cosmo simulate -m aoi-threshold -s campus --view campus.html
     """
     scenarios = chosen_scenarios(scenario_name, settings, arrivals, rates, engine, trace, events)
     runs = [(scenario, seed) for scenario in scenarios for seed in seeds_from(seeds)]
@@ -68,10 +74,16 @@ def simulate(
     episodes = (windows or 1) if episodes is None else episodes
     check_episodes_option(episodes)
     chosen = method(method_name)
-    if tasks_out is not None:
-        if len(runs) > 1:
-            raise InputError(f"--tasks-out = '{tasks_out}': must be with one rate and one seed")
-        check_output(tasks_out, (".csv", ".parquet"))
+    for option, path, suffixes in (
+        ("--tasks-out", tasks_out, (".csv", ".parquet")),
+        ("--view", view, (".html",)),
+    ):
+        if path is not None:
+            if len(runs) > 1:
+                raise InputError(f"{option} = '{path}': must be with one rate and one seed")
+            check_output(path, suffixes)
+    if view is not None and scenarios[0].engine == "live":
+        raise InputError(f"--view = '{view}': nobody can look into the engine live; see cosmo view")
     prepare_engine(scenarios[0])
     results = []
     with progress(f"{scenarios[0].name}, {method_name}") as share_done:
@@ -87,6 +99,10 @@ def simulate(
             )
     if tasks_out is not None:
         write_table(tasks_out, task_table(results[0].outcomes, scenarios[0]))
+    if view is not None:
+        from cosmo.report.recorded import write_first_episode
+
+        write_first_episode(scenarios[0], method_name, runs[0][1], view)
     if as_json:
         documents = [
             simulation_document(scenario, method_name, seed, result)
@@ -106,3 +122,5 @@ def simulate(
         notes.print(noticed, soft_wrap=True)
     if tasks_out is not None:
         notes.print(f"wrote {tasks_out}", soft_wrap=True)
+    if view is not None:
+        notes.print(f"open {view}", soft_wrap=True)
