@@ -17,6 +17,8 @@ from cosmo.errors import InputError, did_you_mean
 from cosmo.files import MOST_DOCUMENT, read_bytes
 
 Model = TypeVar("Model", bound=BaseModel)
+# Single fields: `{"workload.rate": 220}`, or as on the command line, `["workload.rate=220"]`.
+Settings = Mapping[str, Any] | Iterable[str]
 
 _UNITS = {  # by how a field's name ends
     "cycles_per_ms": "cycles/ms",
@@ -71,17 +73,15 @@ class Documents(Generic[Model]):
             "title": f"CoSMO {self.kind}",
         }
 
-    def load(self, source: str | Path, settings: Iterable[str] = ()) -> Model:
-        """A preset by name or a TOML file by path, with single fields set as `field=value`."""
+    def load(self, source: str | Path, settings: Settings = ()) -> Model:
+        """A preset by name or a TOML file by path, with single fields set."""
         try:
             data = self._read(source, seen=())
         except RecursionError:  # tables in tables, or files that extend files, without end
             raise InputError(f"{self.kind} = {_short(str(source))}: nested too deeply") from None
         return self.validated(data, settings)
 
-    def validated(
-        self, data: dict[str, Any], settings: Iterable[str] | Mapping[str, Any] = ()
-    ) -> Model:
+    def validated(self, data: dict[str, Any], settings: Settings = ()) -> Model:
         """A document from plain data, with single fields set.
 
         What people type is text, `["workload.rate=220"]`, read as TOML. Code has values:

@@ -3,17 +3,15 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from cosmo.control.registry import method
+from cosmo.documents import Settings
 from cosmo.errors import InputError
 from cosmo.node import Method
 from cosmo.scenario import Scenario, changed, load
 
 ScenarioLike = Scenario | str | Path  # a preset's name or a TOML file's path stand for the scenario
 MethodLike = Method | type[Method] | str  # a class is made without arguments
-# Fields of a scenario: `{"sn.slots": 6}`, or as on the command line, `["sn.slots=6"]`.
-Settings = Mapping[str, Any] | Iterable[str]
 
 
 def as_scenario(

@@ -64,9 +64,19 @@ def check_method(
     states; nothing goes from the SN's side to the EN's but what a status carries, so that the
     method pays for what it reads (its updater and its dispatcher are made from two objects); and
     nothing goes from one EN or SN to another (each has an object of its own, which sees its rows
-    alone). The line names the first call that was answered differently.
+    alone).
 
-    `MethodError` is an AssertionError, so that tests fail with one line, and an InputError.
+    Args:
+        method: A method's name as on the command line, a method, or its class.
+        scenarios: Scenarios, presets' names or paths of TOML files.
+        seed: The seed of the run.
+        window_ms: The length of an episode.
+
+    Raises:
+        MethodError: An AssertionError, so that tests fail with one line, and an InputError; it
+            names the first call that was answered differently.
+        InputError: In one line, for an unknown method or scenario.
+
     """
     make = _maker(method)
     short = {"episode.window_ms": window_ms, "episode.warmup_ms": 0.0, "workload.rate": 260.0}

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cosmo.control.arguments import ScenarioLike, Settings, as_scenario
+from cosmo.control.arguments import ScenarioLike, as_scenario
 from cosmo.control.play import play
 from cosmo.control.simulate import ShareDone, Simulation, widened_at
+from cosmo.documents import Settings
 from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
 from cosmo.measure import Regret, episode_metrics

@@ -56,16 +56,29 @@ def play(
     watchers: Sequence[Watcher] = (),
     compiled: bool = True,
 ) -> list[Outcome]:
-    """Play episodes side by side with one method; what became of each.
+    """Play episodes side by side with one method.
 
     Rules (`policy.rules`) are compiled, unless `compiled` is false, the engine is another one, or a
     watcher other than `Regret` looks on. They decide the same either way.
 
-    `numbers` are the episodes' numbers in their run (0, 1, … by default): together with the seed,
-    which may differ from world to world, they determine the method's own random draws.
+    Args:
+        scenario: The scenario of all episodes.
+        method: A method's name, a method, or its class. An engine whose nodes decide by themselves
+            (`live`) needs a name, and takes no watchers.
+        episodes: One world each; all have the same window.
+        seed: The seed of the run, or one for each episode.
+        numbers: The episodes' numbers in their run, 0, 1, … by default: with the seed, they
+            determine the method's own random draws.
+        progress: Called now and then with the number of tasks that have entered all worlds.
+        watchers: Observers of decisions and outcomes (`cosmo.world.watch`).
+        compiled: False: rules are run as plain Python, as on a node.
 
-    An engine whose nodes decide by themselves (`live`) plays the episodes itself: the method must
-    be given by name, and nobody can look on.
+    Returns:
+        What became of each episode, in their order.
+
+    Raises:
+        InputError: In one line, for bad input, or if the method answers wrongly.
+
     """
     seeds = [seed] * len(episodes) if isinstance(seed, int) else seed
     numbers = range(len(episodes)) if numbers is None else numbers

@@ -16,8 +16,18 @@ BASELINES = tuple(name for name, kind in METHODS.items() if not issubclass(kind,
 
 
 def method(spec: str) -> Method:
-    """A method by name, `file.py:Class`, `onnx:policy.onnx` or `sb3:model.zip`, with parameters as
-    `:name=value,name=value`; InputError in one line if there is none.
+    """A method by its name.
+
+    Args:
+        spec: A name of `cosmo methods`, `file.py:Class`, `onnx:policy.onnx` or `sb3:model.zip`,
+            with parameters as `:name=value,name=value`.
+
+    Returns:
+        The method, made with these parameters.
+
+    Raises:
+        InputError: In one line, if there is none of that name, or a parameter is not allowed.
+
     """
     return registry.method(spec, METHODS)
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cosmo.control.arguments import MethodLike, ScenarioLike, Settings, as_method, as_scenario
+from cosmo.control.arguments import MethodLike, ScenarioLike, as_method, as_scenario
 from cosmo.control.play import play
+from cosmo.documents import Settings
 from cosmo.engine import engine_of, worlds_at_once
 from cosmo.measure import Interval, Regret, episode_metrics, summary
 from cosmo.scenario import Scenario
@@ -51,13 +52,29 @@ def simulate(
     arrivals: str | None = None,
     settings: Settings = (),
 ) -> Simulation:
-    """Play `episodes` episodes of run `seed`; with `tasks` given, these are their windows, as those
-    of a trace are (`cosmo.workload.windows`), in the world as it is described: to have UEs in reach
-    whenever they upload, name the trace in the scenario (`workload.trace`) instead.
+    """Play one method on one scenario: the episodes of one run.
 
-    `simulate("paper", "random", rate=220)`: scenario and method may be named. `rate` (tasks/s in
-    each cell), `arrivals` and `settings` (`{"sn.slots": 6}`) change fields of the scenario.
-    InputError in one line for what is not there or not allowed.
+    `simulate("paper", "random", rate=220)`.
+
+    Args:
+        scenario: A scenario, a preset's name or the path of a TOML file.
+        method: A method's name as on the command line, a method, or its class.
+        seed: The seed of the run.
+        episodes: How many episodes to play.
+        tasks: Tasks to play instead; episodes are windows of them (`cosmo.workload.windows`). The
+            world is played as it is described: to have UEs in reach whenever they upload, name the
+            trace in the scenario (`workload.trace`) instead.
+        share_done: Called with the share of the work that is done, 0 to 1.
+        rate: Tasks/s in each cell, instead of the scenario's.
+        arrivals: The arrival process, likewise.
+        settings: Further fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
+
+    Returns:
+        Outcomes and metrics of every episode.
+
+    Raises:
+        InputError: In one line, for what is not there or not allowed.
+
     """
     where = as_scenario(scenario, settings, rate, arrivals)
     [found] = simulate_runs(where, method, [seed], episodes, tasks, share_done)

@@ -20,8 +20,9 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from pettingzoo import AECEnv
 
-from cosmo.control.arguments import Settings, as_scenario
+from cosmo.control.arguments import as_scenario
 from cosmo.control.update_intervals import check_intervals
+from cosmo.documents import Settings
 from cosmo.engine import worlds as start
 from cosmo.envs.ledger import Ledger, finished_metrics
 from cosmo.envs.screen import FPS, MODES, Screen, check_mode
@@ -44,8 +45,8 @@ def space_of(view: View) -> Box:
 
 def scenario_of(
     scenario: str | Scenario,
-    arrivals: str | None,
     rate: float | None,
+    arrivals: str | None,
     settings: Settings,
     engine: str | None,
 ) -> Scenario:
@@ -56,8 +57,8 @@ def scenario_of(
 
 def aec(
     scenario: str | Scenario = "paper",
-    arrivals: str | None = None,
     rate: float | None = None,
+    arrivals: str | None = None,
     settings: Settings = (),
     engine: str | None = None,
     intervals_ms: Sequence[float] = INTERVALS_MS,
@@ -67,15 +68,32 @@ def aec(
     reward_scale: float = 1.0,
     render_mode: str | None = None,
 ) -> "CosmoAEC":
-    """The environment; a status carries the SN's raw state (`dimensions` 4), or there is none (0).
+    """Make the PettingZoo AEC environment.
 
-    Rewards are utilities divided by `reward_scale`. With `render_mode` "rgb_array" or "human" it
-    draws what `cosmo/Dispatch-v0` does: work at all nodes, and what has become of tasks.
+    Args:
+        scenario: A scenario, a preset's name or the path of a TOML file.
+        rate: Tasks/s in each cell; the scenario's by default.
+        arrivals: The arrival process; the scenario's by default.
+        settings: Further fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
+        engine: "embedded" or "ns3"; the scenario's by default.
+        intervals_ms: The intervals that SNs choose from.
+        dimensions: 4: a status carries the SN's raw state; 0: none is sent, and SNs do not act.
+        max_cycles: Decisions after which an episode is truncated; None: never.
+        pad: All observations have the same space; False: each kind of agent has its own.
+        reward_scale: What utilities are divided by.
+        render_mode: "rgb_array" or "human": draws work at all nodes, and what has become of tasks.
+
+    Returns:
+        The environment.
+
+    Raises:
+        InputError: In one line, for what is not there or not allowed.
+
     """
     check_raw("aec", dimensions)
     if not reward_scale > 0:
         raise InputError(f"reward_scale = {reward_scale}: must be greater than 0")
-    made = scenario_of(scenario, arrivals, rate, settings, engine)
+    made = scenario_of(scenario, rate, arrivals, settings, engine)
     check_intervals(intervals_ms)
     return CosmoAEC(
         made, tuple(intervals_ms), dimensions, max_cycles, pad, reward_scale, render_mode
@@ -83,7 +101,10 @@ def aec(
 
 
 class CosmoAEC(AECEnv):  # type: ignore[misc]
-    """See the module; `reset(seed)` starts run `seed`, further resets its next episodes."""
+    """The environment that `cosmo.envs.aec` makes: agents act one after the other.
+
+    `reset(seed)` starts run `seed`; further resets start its next episodes.
+    """
 
     metadata = {  # noqa: RUF012
         "name": "cosmo_v0", "render_modes": MODES, "render_fps": FPS, "is_parallelizable": False,

@@ -23,12 +23,26 @@ from cosmo.world import Worlds
 
 
 def parallel(**given: Any) -> "CosmoParallel":
-    """The environment; arguments are those of `cosmo.envs.aec`."""
+    """Make the PettingZoo parallel environment.
+
+    Args:
+        given: The arguments of `cosmo.envs.aec`, by keyword.
+
+    Returns:
+        The environment.
+
+    Raises:
+        InputError: In one line, as `cosmo.envs.aec` does.
+
+    """
     return CosmoParallel(aec(**given))
 
 
 class CosmoParallel(ParallelEnv):  # type: ignore[misc]
-    """See the module; `state()` is what all agents have seen, for critics trained centrally."""
+    """The environment that `cosmo.envs.parallel` makes: a step takes all decisions of one instant.
+
+    `state()` is what all agents have seen, for critics trained centrally.
+    """
 
     def __init__(self, inner: CosmoAEC) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from cosmo.control import method
-from cosmo.control.arguments import Settings
+from cosmo.documents import Settings
 from cosmo.envs.aec import scenario_of, space_of
 from cosmo.envs.game import DispatchGame, Game, UpdateGame
 from cosmo.envs.screen import FPS, MODES, Screen, check_mode
@@ -90,38 +90,60 @@ class _SideEnv(gymnasium.Env[Any, Any]):
 
 
 class DispatchEnv(_SideEnv):
-    """Be the EN: local, offload or reject, against the updater of any method.
+    """`cosmo/Dispatch-v0`: be the EN (local, offload or reject) against the updater of any method.
 
-    Rewards are utilities in units of the task value V, when tasks are final (`reward_scale=1` for
-    plain utilities).
+    Args:
+        scenario: A scenario, a preset's name or the path of a TOML file.
+        rate: Tasks/s in each cell; the scenario's by default.
+        arrivals: The arrival process; the scenario's by default.
+        settings: Further fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
+        engine: "embedded" or "ns3"; the scenario's by default.
+        updater: The method whose updater sends statuses.
+        reward_scale: What rewards, utilities of tasks that became final, are divided by; the task
+            value V by default.
+        render_mode: "rgb_array" or "human".
+
+    Raises:
+        InputError: In one line, for what is not there or not allowed.
+
     """
 
     def __init__(
         self,
         scenario: str | Scenario = "paper",
-        arrivals: str | None = None,
         rate: float | None = None,
+        arrivals: str | None = None,
         settings: Settings = (),
         engine: str | None = None,
         updater: str = "aoi-threshold",
         reward_scale: float | None = None,
         render_mode: str | None = None,
     ) -> None:
-        made = scenario_of(scenario, arrivals, rate, settings, engine)
+        made = scenario_of(scenario, rate, arrivals, settings, engine)
         super().__init__(DispatchGame(made, method(updater)), reward_scale, render_mode)
 
 
 class UpdateEnv(_SideEnv):
-    """Be the SN: send or not, and when to decide next, against the dispatcher of any method.
+    """`cosmo/Update-v0`: be the SN (send or not, when to decide next) against any dispatcher.
 
-    Rewards are the utilities of tasks that became final minus the cost of updates, in units of V.
+    Rewards are utilities of tasks that became final minus the cost of updates.
+
+    Args:
+        scenario: As in `DispatchEnv`, like `rate`, `arrivals`, `settings`, `engine`, `reward_scale`
+            and `render_mode`.
+        dispatcher: The method whose dispatcher decides at the EN.
+        intervals_ms: The intervals to choose from.
+
+    Raises:
+        InputError: In one line, for what is not there or not allowed.
+
     """
 
     def __init__(
         self,
         scenario: str | Scenario = "paper",
-        arrivals: str | None = None,
         rate: float | None = None,
+        arrivals: str | None = None,
         settings: Settings = (),
         engine: str | None = None,
         dispatcher: str = "aoi-threshold/estimate",
@@ -129,6 +151,6 @@ class UpdateEnv(_SideEnv):
         reward_scale: float | None = None,
         render_mode: str | None = None,
     ) -> None:
-        made = scenario_of(scenario, arrivals, rate, settings, engine)
+        made = scenario_of(scenario, rate, arrivals, settings, engine)
         game = UpdateGame(made, method(dispatcher), intervals_ms)
         super().__init__(game, reward_scale, render_mode)

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cosmo.control import method
-from cosmo.control.arguments import Settings
+from cosmo.documents import Settings
 from cosmo.envs.aec import scenario_of, space_of
 from cosmo.envs.game import DispatchGame, Game, UpdateGame
 from cosmo.policy.outside import INTERVALS_MS
@@ -87,38 +87,44 @@ class _SideVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 class DispatchVectorEnv(_SideVectorEnv):
-    """Many worlds of `DispatchEnv`."""
+    """`num_envs` worlds of `DispatchEnv` at once; the other arguments are the same.
+
+    A world that is over starts its next episode in the same step.
+    """
 
     def __init__(
         self,
         num_envs: int = 1,
         scenario: str | Scenario = "paper",
-        arrivals: str | None = None,
         rate: float | None = None,
+        arrivals: str | None = None,
         settings: Settings = (),
         engine: str | None = None,
         updater: str = "aoi-threshold",
         reward_scale: float | None = None,
     ) -> None:
-        made = scenario_of(scenario, arrivals, rate, settings, engine)
+        made = scenario_of(scenario, rate, arrivals, settings, engine)
         super().__init__(DispatchGame(made, method(updater)), num_envs, reward_scale)
 
 
 class UpdateVectorEnv(_SideVectorEnv):
-    """Many worlds of `UpdateEnv`."""
+    """`num_envs` worlds of `UpdateEnv` at once; the other arguments are the same.
+
+    A world that is over starts its next episode in the same step.
+    """
 
     def __init__(
         self,
         num_envs: int = 1,
         scenario: str | Scenario = "paper",
-        arrivals: str | None = None,
         rate: float | None = None,
+        arrivals: str | None = None,
         settings: Settings = (),
         engine: str | None = None,
         dispatcher: str = "aoi-threshold/estimate",
         intervals_ms: Sequence[float] = INTERVALS_MS,
         reward_scale: float | None = None,
     ) -> None:
-        made = scenario_of(scenario, arrivals, rate, settings, engine)
+        made = scenario_of(scenario, rate, arrivals, settings, engine)
         game = UpdateGame(made, method(dispatcher), intervals_ms)
         super().__init__(game, num_envs, reward_scale)

@@ -1,12 +1,11 @@
 """Every number of training, validated; the paper's are the preset."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from cosmo.documents import Documents
+from cosmo.documents import Documents, Settings
 from cosmo.node import RAW
 from cosmo.policy.features import EN_LINK, EN_LOCAL, SN_OTHERS
 from cosmo.scenario.fields import not_tiny
@@ -158,6 +157,6 @@ class TrainingConfig(Part):
 CONFIGS = Documents("training", TrainingConfig, "cosmo.learn", "paper", "en.batch=64")
 
 
-def load_config(source: str | Path = "paper", settings: Iterable[str] = ()) -> TrainingConfig:
+def load_config(source: str | Path = "paper", settings: Settings = ()) -> TrainingConfig:
     """A preset by name or a TOML file by path, with single fields set as `en.batch=64`."""
     return CONFIGS.load(source, settings)

@@ -2,10 +2,11 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cosmo.documents import Settings
 from cosmo.errors import InputError
 from cosmo.files import made_folder
 from cosmo.learn import checkpoint
@@ -20,7 +21,7 @@ _CHECKPOINT_S = 10.0  # a killed training loses at most so much work, and an epi
 OnEpisode = Callable[[int, Sequence[Curve]], None]
 
 
-def load_config_of(method: str, source: str | None, settings: Iterable[str]) -> Config:
+def load_config_of(method: str, source: str | None, settings: Settings) -> Config:
     """The configuration of a method: a preset or a file, the method's own by default.
 
     InputError in one line for a method that does not learn, or a bad field.

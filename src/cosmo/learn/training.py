@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cosmo.control.arguments import ScenarioLike, Settings, as_scenario, several
+from cosmo.control.arguments import ScenarioLike, as_scenario, several
+from cosmo.documents import Settings
 from cosmo.errors import InputError
 from cosmo.files import only_run
 from cosmo.learn import session

@@ -88,9 +88,17 @@ def rejection_quota(scenario: Scenario, cycles: float, decided: int, window_ms: 
 
 
 def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> dict[str, float]:
-    """All of `METRICS` for one finished episode; NaN where nothing is there to be measured.
+    """All metrics of one finished episode.
 
-    Of an engine in real time also `MACHINE`.
+    Args:
+        scenario: The scenario of the episode.
+        outcome: What became of it.
+        dimensions: How many numbers a status has, `method.carries`: they are what updates cost.
+
+    Returns:
+        Every metric of `METRICS` by its name, of an engine in real time also those of `MACHINE`;
+        NaN where there is nothing to be measured.
+
     """
     tasks = outcome.tasks
     warmup = scenario.episode.warmup_ms

@@ -39,10 +39,17 @@ def delays_ms(outcome: Outcome) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def task_table(outcomes: list[Outcome], scenario: Scenario) -> polars.DataFrame:
-    """One row per task; columns `en` and `episode` are there where there are several.
+    """The tasks of finished episodes as a table.
 
-    `heard` is what the EN heard of the task (done, refused, given up, expired, or nothing), and
-    `heard_ms` when; both are there where the engine records them.
+    Args:
+        outcomes: What became of the episodes, as `play` and `Simulation.outcomes` have it.
+        scenario: Their scenario.
+
+    Returns:
+        A row for each task, with the columns of `cosmo simulate --tasks-out` (times in ms). `en`
+        and `episode` are there where there are several; `heard` (what the EN heard of it: done,
+        refused, given up, expired, or nothing) and `heard_ms` where the engine records them.
+
     """
     frames, ens, sns = [], scenario.en.count, scenario.sn.count
     names = action_names(sns)

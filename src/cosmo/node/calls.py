@@ -29,7 +29,10 @@ NOTHING, RAW = 0, RAW_FIELDS
 
 
 class Dispatcher:
-    """Decides at the ENs. Only `decide` must be there; the other calls do nothing by default."""
+    """The part of a method that decides at the ENs.
+
+    Only `decide` must be there; the other calls do nothing by default.
+    """
 
     def decide(self, observations: DispatchObservation, /) -> ArrayLike:
         """An action for each row: 0 local, k offload to the k-th SN that the EN reaches (R30),
@@ -62,7 +65,10 @@ class Dispatcher:
 
 
 class Updater:
-    """Decides at the SNs."""
+    """The part of a method that decides at the SNs, for methods whose status carries something.
+
+    Only `decide` must be there; by default a status is the raw state, and none rides on a result.
+    """
 
     def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
         """For each row, whom to send a status now, and after how many ms to decide again.

@@ -164,7 +164,10 @@ class Prices:
 
 @dataclass(frozen=True)
 class Site:
-    """All of it. `draws` has the random numbers of each world (R26); of no world the seed (R41)."""
+    """What a dispatcher or an updater knows of its nodes, their links and the expected tasks.
+
+    `draws` has the random numbers of each world (R26); no world's seed can be told from them (R41).
+    """
 
     en: Nodes
     sn: Nodes

@@ -72,7 +72,18 @@ class Controller:
 
 
 def load_controller(folder: str | Path) -> Controller:
-    """Read what `cosmo train` wrote; InputError if it is missing, damaged or of another format."""
+    """Read a trained controller.
+
+    Args:
+        folder: The folder that `cosmo train` or `cosmo.train` wrote.
+
+    Returns:
+        The controller: its runs, their seeds and their networks.
+
+    Raises:
+        InputError: In one line, if it is missing, damaged or of another format.
+
+    """
     folder = Path(folder)
     told = read_description(folder)
     layers: dict[str, dict[str, NDArray[np.float32]]] = {}

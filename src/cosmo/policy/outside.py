@@ -130,8 +130,19 @@ def from_callable(
 ) -> Method:
     """Any function of a batch of observations as a method.
 
-    `updater` is a method's name, or a function of a batch of an SN's observations; its actions are
-    then those of `cosmo/Update-v0` with these intervals.
+    Args:
+        policy: Takes observations of ENs, [row, number] float32 as `cosmo/Dispatch-v0` shows them;
+            returns actions [row] or action values [row, action].
+        updater: A method's name, or such a function of observations of SNs, whose actions are those
+            of `cosmo/Update-v0`: send × intervals, then no-send × intervals.
+        intervals_ms: The intervals that such a function chooses from.
+
+    Returns:
+        The method, for `simulate`, `compare` and `check_method`.
+
+    Raises:
+        InputError: In one line, for an unknown updater, or intervals that are not allowed.
+
     """
     return Outside(policy, updater, intervals_ms)
 

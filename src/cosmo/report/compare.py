@@ -12,12 +12,12 @@ import polars
 from cosmo.control.arguments import (
     MethodLike,
     ScenarioLike,
-    Settings,
     as_method,
     as_scenario,
     as_settings,
     several,
 )
+from cosmo.documents import Settings
 from cosmo.errors import InputError
 from cosmo.node import Method
 from cosmo.policy.learned_methods import LEARNED
@@ -181,19 +181,30 @@ def compare(
 ) -> Comparison:
     """Compare methods on equal workloads; names that learn (`"cosmo"`) are trained first.
 
-    `methods` are names as on the command line (`"periodic:interval_ms=37"`,
-    `"cosmo-next:checkpoint=trained"`, `"mine.py:Mine"`), objects or classes; an object goes by the
-    name of its class. `rates` are tasks/s in each cell and `arrivals` one or several processes, by
-    default the scenario's. `trace` is a file of tasks to play instead (CSV, Parquet), as windows
-    and resampled (`cosmo.workload.windows`). `settings` change fields of the scenario, `training`
-    those of training, both as `{"episodes": 20}` or `["episodes=20"]`. Runs are `seeds`, each of
-    `episodes` episodes. `focus` is
-    the method that the verdict is about, the first by default. `sweep` compares the methods at each
-    of several values of a field of the scenario (`{"sn.slots": [2, 4, 8]}`), or of a parameter of
-    methods that are named (`{"method.interval_ms": [10, 40]}`). Trainings use `workers` processes
-    (all cores); everything else is played in this process.
+    Args:
+        scenario: A scenario, a preset's name or the path of a TOML file.
+        methods: Names as on the command line (`"periodic:interval_ms=37"`, `"mine.py:Mine"`,
+            `"cosmo-next:checkpoint=trained"`), methods or classes; an object has the name of its
+            class.
+        rates: Tasks/s in each cell, one or several; the scenario's by default.
+        arrivals: One or several arrival processes; the scenario's by default.
+        seeds: One run a seed.
+        episodes: Evaluation episodes of each run.
+        focus: The method that the verdict is about; the first by default.
+        settings: Fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
+        training: Fields of the training of methods that learn, `{"episodes": 20}` or as a list.
+        trace: A CSV or Parquet file of tasks to play instead (`cosmo.workload.windows`).
+        sweep: One field of the scenario and its values, `{"sn.slots": [2, 4, 8]}`, or a parameter
+            of methods that are named, `{"method.interval_ms": [10, 40]}`: all are compared at each.
+        workers: Processes for trainings, all cores by default; everything else is played in this
+            process.
 
-    Raises InputError in one line for what is not there or not allowed.
+    Returns:
+        The comparison: its text is the verdict; tables, figures and the report are its methods.
+
+    Raises:
+        InputError: In one line, for what is not there or not allowed.
+
     """
     where = as_scenario(scenario, settings)
     if trace is not None:

@@ -1,10 +1,10 @@
 """Scenarios in and out: presets, TOML files that extend one another, single fields by name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cosmo.documents import Documents
+from cosmo.documents import Documents, Settings
 from cosmo.documents import dump as dump_document
 from cosmo.errors import InputError
 from cosmo.scenario.model import Scenario
@@ -20,27 +20,36 @@ DOCUMENTS = Documents(
 
 
 def preset_names() -> list[str]:
-    """The presets that come with the package."""
+    """The names of the scenarios that come with the package, `paper` first."""
     return DOCUMENTS.preset_names()
 
 
-def load(source: str | Path = "paper", settings: Iterable[str] = ()) -> Scenario:
-    """A preset by name or a TOML file by path, with single fields set as `workload.rate=220`.
+def load(source: str | Path = "paper", settings: Settings = ()) -> Scenario:
+    """Load a scenario.
 
-    A trace or a file of events that the file names is looked for beside it. Arrivals are then those
-    of the trace: to set them is refused, as it would change nothing. The rate is what nodes are
-    told (R36).
+    A trace or a file of events that a scenario's file names is looked for beside it. Arrivals are
+    then those of the trace: to set them is refused, as it would change nothing. The rate is what
+    nodes know of the load (R36).
+
+    Args:
+        source: A preset's name (`preset_names`) or the path of a TOML file.
+        settings: Fields to set, `{"workload.rate": 220}` or `["workload.rate=220"]`.
+
+    Returns:
+        The scenario, checked.
+
+    Raises:
+        InputError: In one line with the field, the value and what is allowed.
+
     """
-    settings = list(settings)
-    found = DOCUMENTS.load(source, settings)
-    if found.workload.trace:
-        for setting in settings:
-            field = setting.partition("=")[0].strip()
-            if field == "workload.arrivals":
-                raise InputError(
-                    f"{field}: the tasks come from workload.trace = {found.workload.trace!r}; leave"
-                    ' it out, or generate them with workload.trace=""'
-                )
+    given = settings if isinstance(settings, Mapping) else list(settings)
+    found = DOCUMENTS.load(source, given)
+    fields = {setting.partition("=")[0].strip() for setting in given}
+    if found.workload.trace and "workload.arrivals" in fields:
+        raise InputError(
+            f"workload.arrivals: the tasks come from workload.trace = {found.workload.trace!r};"
+            ' leave it out, or generate them with workload.trace=""'
+        )
     return found
 
 
@@ -59,7 +68,7 @@ def scenario_from(data: dict[str, Any]) -> Scenario:
     return DOCUMENTS.validated(dict(data))
 
 
-def changed(scenario: Scenario, settings: Iterable[str] | Mapping[str, Any]) -> Scenario:
+def changed(scenario: Scenario, settings: Settings) -> Scenario:
     """The same with single fields set, as text (`["workload.rate=220"]`) or as values by name."""
     return DOCUMENTS.validated(scenario.model_dump(), settings)
 

@@ -167,7 +167,7 @@ class Observation(Part):
 
 
 class Scenario(Part):
-    """A whole world. Build one with `cosmo.scenario.load`."""
+    """A whole world: nodes, links, channel, workload and utilities. Made by `cosmo.load`."""
 
     name: Annotated[str, Field(min_length=1)]
     description: str

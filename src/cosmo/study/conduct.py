@@ -20,7 +20,7 @@ from cosmo.study.work import units_of
 
 @dataclass
 class Progress:
-    """How far a study is."""
+    """How far a study is: units of work, the share of each that is done, failures and damage."""
 
     units: list[Unit]
     share: dict[str, float]  # of every unit, by name
@@ -51,7 +51,16 @@ def _weight(unit: Unit) -> float:
 
 
 def progress_of(folder: Path, plan: Plan) -> Progress:
-    """How far the study in a folder is, what failed when last tried, and what is damaged."""
+    """How far a study is.
+
+    Args:
+        folder: The study's folder.
+        plan: Its plan.
+
+    Returns:
+        Every unit with the share that is done, why it failed when last tried, and what is damaged.
+
+    """
     units = units_of(plan)
     places = {unit.name: folder / store.UNITS / unit.name for unit in units}
     share = {name: float(checks.finished(place)) for name, place in places.items()}
@@ -127,8 +136,19 @@ def conduct(
 ) -> Progress:
     """Do what is left of a study. A unit that fails is reported and does not sink the others.
 
-    Raises InputError if the folder is another study's, another run is at work in it, the focus
-    method cannot be played (`try_focus`), or a plan that tunes finds no Optuna.
+    Args:
+        plan: What is compared.
+        folder: The study's folder; what is finished in it is not done again.
+        executor: Who does the work, such as `LocalExecutor(workers=2)`.
+        on_progress: Called whenever a unit has moved on.
+
+    Returns:
+        How far the study is in the end: `failed` has the causes.
+
+    Raises:
+        InputError: In one line, if the folder is another study's, another run is at work in it, the
+            focus method cannot be played, or a plan that tunes finds no Optuna.
+
     """
     if plan.tune is not None:
         optuna_module()

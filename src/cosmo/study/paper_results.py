@@ -9,7 +9,12 @@ import polars
 
 
 def reported() -> polars.DataFrame:
-    """Columns: arrivals, rate, method, metric, value, std (may be null), source."""
+    """The paper's numbers.
+
+    Returns:
+        A row for each: arrivals, rate (tasks/s), method, metric, value, std (may be null), source.
+
+    """
     path = resources.files("cosmo.study").joinpath("reported.csv")
     with resources.as_file(path) as file:
         return polars.read_csv(file, schema_overrides={"rate": polars.Float64})
@@ -37,7 +42,7 @@ class Claims:
 
 
 def reported_gains() -> Claims:
-    """The paper's."""
+    """What the paper states of its gains over its competitors, at single loads and on average."""
     path = resources.files("cosmo.study").joinpath("reported_gains.toml")
     told = tomllib.loads(path.read_text(encoding="utf-8"))
     return Claims(

@@ -107,7 +107,10 @@ class OwnTraining(_Part):
 
 
 class Plan(_Part):
-    """All of it."""
+    """What a study compares: scenarios × arrivals × rates × methods × seeds × episodes.
+
+    Its fields are those of a plan's TOML file (`docs/studies.md`); `load_plan` reads one.
+    """
 
     name: str
     description: str = ""

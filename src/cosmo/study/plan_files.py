@@ -1,11 +1,12 @@
 """Plans in and out: presets, TOML files, and what a study on disk keeps of one."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cosmo.documents import Documents
+from cosmo.control.arguments import as_settings
+from cosmo.documents import Documents, Settings
 from cosmo.errors import InputError
 from cosmo.learn.session import config_from
 from cosmo.scenario import scenario_from
@@ -18,18 +19,28 @@ DOCUMENTS = Documents("plan", Plan, "cosmo.study", "paper", "episodes=5")
 
 
 def plan_names() -> list[str]:
-    """The plans that come with the package."""
+    """The names of the plans that come with the package, `paper` first."""
     return DOCUMENTS.preset_names()
 
 
-def load_plan(source: str | Path, settings: Iterable[str] = (), code: Code = "refuse") -> Plan:
-    """A preset by name or a TOML file by path, with single fields set as `episodes=5`.
+def load_plan(source: str | Path, settings: Settings = (), code: Code = "refuse") -> Plan:
+    """Load and check a plan.
 
-    A plan may be a stranger's: the policies in Python and the models of Stable-Baselines3 that it
-    names are refused, run (`code="run"`) or not looked at (`code="skip"`). Those that are named in
-    `settings` are one's own and run.
+    Args:
+        source: A preset's name (`plan_names`) or the path of a TOML file.
+        settings: Fields to set, `{"episodes": 5}` or `["episodes=5"]`.
+        code: A plan may be a stranger's. Policies in Python and models of Stable-Baselines3 that it
+            names are refused (`"refuse"`), run (`"run"`) or not looked at (`"skip"`); those that
+            `settings` name are one's own and run.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InputError: In one line, for what is unknown, not allowed or refused.
+
     """
-    settings = list(settings)
+    settings = as_settings(settings)
     plan = DOCUMENTS.load(source, settings)
     methods = [name for part in plan.parts for name in part.methods]
     typed = "\n".join(settings)
@@ -104,7 +115,18 @@ def _maybe(change: Callable[[str], str], name: str | None) -> str | None:
 
 
 def plan_checked(data: dict[str, Any]) -> Plan:
-    """A new plan from plain data of our own: methods of files are run."""
+    """Make a plan from plain data.
+
+    Args:
+        data: The plan's fields, by name; policies that it names are run.
+
+    Returns:
+        The plan, checked.
+
+    Raises:
+        InputError: In one line, for what is unknown or not allowed.
+
+    """
     plan = DOCUMENTS.validated(data)
     plan.check()
     check_searches(plan, runs=True)

@@ -101,7 +101,12 @@ class _Worker:
 
 
 class LocalExecutor:
-    """Units in local processes."""
+    """Carries out units of work in processes of this machine.
+
+    Args:
+        workers: How many processes; as many as there are cores by default.
+
+    """
 
     def __init__(self, workers: int | None = None) -> None:
         self._count = workers or cores()

@@ -55,7 +55,7 @@ CHECKSUMS = "checksums.json"
 
 @dataclass(frozen=True)
 class Study:
-    """A study's plan and results."""
+    """A study's plan and its results as data frames."""
 
     folder: Path
     plan: Plan
@@ -263,7 +263,18 @@ def with_axes(metrics: polars.DataFrame, plan: Plan) -> polars.DataFrame:
 
 
 def load_study(folder: str | Path) -> Study:
-    """A study's results as data frames."""
+    """Read a study from its folder.
+
+    Args:
+        folder: The folder that `cosmo study run`, `cosmo compare` or `cosmo run` wrote.
+
+    Returns:
+        The plan and its results as data frames.
+
+    Raises:
+        InputError: In one line, if there are no results, or they are damaged or of another format.
+
+    """
     folder = Path(folder)
     about = read_about(folder)
     if not (folder / METRICS_FILE).exists():

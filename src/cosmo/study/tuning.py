@@ -21,7 +21,8 @@ from typing import Any
 import polars
 
 import cosmo
-from cosmo.control.arguments import ScenarioLike, Settings, as_scenario, several
+from cosmo.control.arguments import ScenarioLike, as_scenario, several
+from cosmo.documents import Settings
 from cosmo.errors import InputError
 from cosmo.files import made_folder, only_run, read_record, write_record
 from cosmo.measure import METRICS
@@ -120,17 +121,34 @@ def tune(
 ) -> Tuned:
     """Choose parameters of a method on validation workloads, never on those of evaluation.
 
-    `method` is a name as on the command line (`"mine.py:Mine"`, `"power-of-d:keep=4"`), played by
-    `workers` processes (all cores), or a class, played in this process. `over` names parameters:
-    `{"threshold_ms": (0, 30)}` for a range, `{"keep": [2, 3, 5]}` for values, or as on the command
-    line, `["interval_ms=1:1000:log"]`. Up to `trials` settings are tried; all, if there are no
-    more. Each plays `episodes` episodes of every run (`seeds`) at every load; a trace is replaced
-    by Poisson arrivals. The greatest mean of `metric` wins. With `out`, a folder keeps what is
-    finished, and the same call resumes there.
-
     The best setting is compared with the default on as many episodes again that were not used to
-    choose it. Needs Optuna. Raises InputError in one line for what is unknown or not allowed, and
-    for a folder of another search.
+    choose it.
+
+    Args:
+        scenario: A scenario, a preset's name or the path of a TOML file; a trace is replaced by
+            Poisson arrivals.
+        method: A name as on the command line (`"mine.py:Mine"`, `"power-of-d:keep=4"`), or a class,
+            which is played in this process.
+        over: Parameters and what to try: `{"threshold_ms": (0, 30)}` for a range,
+            `{"keep": [2, 3]}` for values, or as on the command line, `["interval_ms=1:1000:log"]`.
+        rates: Tasks/s in each cell, one or several; the scenario's by default.
+        arrivals: One or several arrival processes; the scenario's by default.
+        seeds: One run a seed.
+        episodes: Validation episodes of each run at each load.
+        trials: Settings to try at most; all of them, if there are no more.
+        metric: The setting with the greatest mean of it over the loads is chosen.
+        settings: Fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
+        search_seed: The seed of the search.
+        out: A folder that keeps what is finished; the same call resumes there.
+        workers: Processes, all cores by default.
+
+    Returns:
+        The best setting, all trials, and the comparison with the default.
+
+    Raises:
+        InputError: In one line, for what is unknown or not allowed, a folder of another search, or
+            if Optuna is missing.
+
     """
     world = without_trace(as_scenario(scenario, settings))
     processes = [arrivals] if isinstance(arrivals, str) else arrivals

@@ -21,10 +21,19 @@ Floats = NDArray[np.float64]
 
 
 def episode(scenario: Scenario, seed: int, number: int) -> Episode:
-    """Episode `number` of a run: its tasks, background load and link rates.
+    """Make an episode of a run: its tasks, background load, link rates, speeds and outages.
 
-    The tasks are generated, or a window of the scenario's trace (see `windows`).
-    Raises InputError if it would be too long to compute (`effort`).
+    Args:
+        scenario: The scenario; with `workload.trace`, the tasks are a window of that trace.
+        seed: The seed of the run.
+        number: The episode's number in it, from 0.
+
+    Returns:
+        The episode, the same for the same arguments.
+
+    Raises:
+        InputError: In one line, if it would be too long to compute, or the trace cannot be read.
+
     """
     if scenario.workload.trace:
         return from_tasks(

@@ -24,8 +24,17 @@ Columns = dict[str, NDArray[np.float64]]
 
 
 def write_trace(path: Path, tasks: Tasks, ens: int) -> None:
-    """Write tasks; a column `en` is there where there are several ENs, `true_cycles` where these
-    are not as declared (R35).
+    """Write tasks as a trace.
+
+    Args:
+        path: The file, `.csv` or `.parquet`.
+        tasks: Tasks in order of time.
+        ens: How many ENs there are: with several, a column says which EN a task is for. A column
+            `true_cycles` is there where true demands are not as declared (R35).
+
+    Raises:
+        InputError: In one line, if the file cannot be written.
+
     """
     columns = {
         "time_ms": tasks.time_ms,

@@ -9,9 +9,16 @@ from cosmo.workload import squared_variation
 
 
 def site_of(scenario: Scenario, streams: Sequence[tuple[int, int]] = ((0, 0),)) -> Site:
-    """What nodes are told; `streams` has (run seed, episode) of each world, which no node sees.
+    """What nodes know of their site at the start.
 
-    The rate is the scenario's, what was planned for, whatever the episodes hold (R36).
+    Args:
+        scenario: The scenario. Nodes know its rate as what was planned for, whatever the episodes
+            hold (R36).
+        streams: (run seed, episode number) of each world, for random draws; no node sees them.
+
+    Returns:
+        The site that dispatchers and updaters are made for.
+
     """
     backhaul, workload, seen = scenario.backhaul, scenario.workload, scenario.observation
     between = scenario.links

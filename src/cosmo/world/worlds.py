@@ -50,7 +50,20 @@ class Network(Protocol):
 
 
 class Worlds(Batch):
-    """The embedded engine. With `networks`, one a world, messages travel through these."""
+    """The embedded engine: a batch of independent worlds that move from decision to decision.
+
+    Args:
+        scenario: The scenario of all worlds.
+        episodes: One world each; all have the same window.
+        status_dimensions: How many numbers a status carries; 0: none is sent.
+        networks: Networks outside, one a world, that messages travel through; none by default.
+        rides: Whether SNs are also asked before each result leaves (R31).
+
+    Raises:
+        ValueError: If there is no episode, or windows or networks do not fit.
+        InputError: In one line, for a site or an episode that is too large.
+
+    """
 
     def __init__(
         self,

@@ -1,12 +1,11 @@
 """Every number of the training of `cosmo-next`, validated."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
-from cosmo.documents import Documents
+from cosmo.documents import Documents, Settings
 from cosmo.learn.config import Count, NotNegative, Part, Positive, Share, Width
 from cosmo.learn.next.multi_node.config import MultiNodeConfig
 from cosmo.scenario.fields import MOST_MS
@@ -119,6 +118,6 @@ class NextConfig(Part):
 CONFIGS = Documents("training", NextConfig, "cosmo.learn.next", "next", "en.batch=512")
 
 
-def load_next_config(source: str | Path = "next", settings: Iterable[str] = ()) -> NextConfig:
+def load_next_config(source: str | Path = "next", settings: Settings = ()) -> NextConfig:
     """A preset by name or a TOML file by path, with single fields set as `en.batch=512`."""
     return CONFIGS.load(source, settings)
