@@ -115,7 +115,7 @@ class Playground:
         """Write the scenario, the command that compares the methods in it, and a recording with its
         page of what is on the screen, up to `until_ms`, into a new folder.
         """
-        until_ms = told.get("until_ms") if isinstance(told, dict) else None
+        until_ms: Any = told.get("until_ms") if isinstance(told, dict) else None
         real = isinstance(until_ms, int | float) and not isinstance(until_ms, bool)
         if not real or not 1.0 <= until_ms <= _LONGEST_MS:
             raise InputError(f"until_ms = {until_ms!r}: must be from 1 to {_LONGEST_MS:g}")
