@@ -356,6 +356,21 @@ def test_an_sn_whose_busy_times_last_says_once_that_it_is_closed_and_once_that_i
     assert all(number < 440.0 for _, number in again)
 
 
+def test_an_sn_says_again_that_it_is_closed_if_that_was_lost():
+    p = P._replace(
+        closing_lasts_ms=100.0, closing_value=1.0, unreported_weight=0.0, ack_timeout_ms=50.0
+    )
+    rule, heard, closed = multi_node_updates.updater(SITE, p), None, []
+    for now in np.arange(10.0, 900.0, 10.0):
+        seen = _seen(0.0 if now <= 500.0 else 60.0, now, acknowledged=heard)
+        if rule.decide(seen)[0].any():
+            number = float(rule.encode(seen.states)[0, 0])
+            closed += [now] if number >= 440.0 else []
+            if len(closed) not in (1, 2):  # the first two that say so are lost
+                heard = number, now
+    assert closed == [620.0, 680.0, 740.0]
+
+
 def test_an_sn_that_comes_back_knows_nothing_of_its_busy_times():
     """R38."""
     rule = multi_node_updates.updater(SITE, P._replace(closing_lasts_ms=100.0, closing_value=1.0))
