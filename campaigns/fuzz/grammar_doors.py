@@ -108,10 +108,11 @@ def choices(draw: Draw) -> Case:
     told = chosen_document()
     for _ in range(draw(some(0, 1, 1, 2))):
         spoil(draw, told)
-    if draw(st.booleans()):
-        told["numbers"][
-            draw(some("load", "price", "spread", "tenants", "outages", "ens", "sns"))
-        ] = draw(st.one_of(some(0, 1, 2, 5.0, 1.5, 10, 1e300, -0.0), st.floats(0, 60)))
+    numbers = told.get("numbers")
+    if isinstance(numbers, dict) and draw(st.booleans()):
+        slider = draw(some("load", "price", "spread", "tenants", "outages", "ens", "sns"))
+        odd = some(0, 1, 2, 5.0, 1.5, 10, 1e300, -0.0)
+        numbers[slider] = draw(st.one_of(odd, st.floats(0, 60)))
     content = json.dumps(told).encode()
     if seldom(draw, 6):
         content = damaged(draw, content)

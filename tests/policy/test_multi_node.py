@@ -15,6 +15,7 @@ from cosmo.policy.next.multi_node.scaling import (
 )
 from cosmo.policy.next.pair import PairDispatcher
 from cosmo.policy.rules import multi_node, multi_node_formulas, multi_node_updates
+from cosmo.policy.rules.multi_node_closing import all_open, look
 from cosmo.policy.rules.multi_node_parameters import LEAST, START
 from cosmo.policy.rules.multi_node_site import profile_of, subset_size
 from cosmo.policy.rules.run import Fact, Node, seen_nodes, seen_tasks
@@ -354,6 +355,19 @@ def test_an_sn_whose_busy_times_last_says_once_that_it_is_closed_and_once_that_i
     never = multi_node_updates.updater(SITE, p._replace(closing_lasts_ms=1e9))
     again = _looks(never, [(0.0, 500.0), (60.0, 600.0), (0.0, 300.0), (60.0, 600.0)])
     assert all(number < 440.0 for _, number in again)
+
+
+def test_an_sn_whose_busy_times_become_long_learns_so_however_many_were_short():
+    closing, now = all_open((1, 1)), 0.0
+    p = P._replace(closing_lasts_ms=250.0)
+    for lasts_ms in [50.0] * 40 + [400.0] * 10:
+        look(closing, 0, 0, 60.0, False, now, p)
+        look(closing, 0, 0, 0.0, False, now + lasts_ms, p)
+        now += lasts_ms + 100.0
+    # The latest counts for a tenth: 400 - 350 * 0.9^10; as one of all, for a fiftieth.
+    assert closing.lasts_ms[0, 0, 1] == pytest.approx(277.96, abs=0.01)
+    look(closing, 0, 0, 60.0, False, now, p)
+    assert closing.closed[0, 0] == 1.0  # at once
 
 
 def test_an_sn_says_again_that_it_is_closed_if_that_was_lost():
