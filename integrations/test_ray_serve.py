@@ -51,6 +51,15 @@ def loop():
     asyncio.set_event_loop(None)
 
 
+def test_requests_of_a_replica_that_has_gone_do_not_pile_up():
+    router = Alone("in-flight")
+    for k in range(50):
+        for _ in range(4):
+            router.route([f"a{k}", "b"])
+        assert len(router._sent) <= 4 + 2 * (k + 1)  # "b" answers none of its own either
+        assert {sent.replica for sent in router._sent.values()} <= {f"a{k}", "b"}
+
+
 def test_in_flight_sends_to_whoever_has_answered_most():
     router = Alone("in-flight")
     sent = dict(router.route("abc") for _ in range(6))

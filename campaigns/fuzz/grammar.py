@@ -252,5 +252,8 @@ KINDS: dict[str, st.SearchStrategy[Case]] = {
 def as_json(case: Case) -> str:
     """A case as a file of the corpus."""
     files = {name: content.decode("latin-1") for name, content in case.files.items()}
-    told = {"kind": case.kind, "arguments": case.arguments, "files": files, "code": 2}
+    told = {
+        "kind": case.kind, "arguments": case.arguments, "files": files, "code": 2,
+        "door": case.door,
+    }  # fmt: skip
     return json.dumps(told, indent=1)

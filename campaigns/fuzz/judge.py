@@ -14,13 +14,14 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars
+from doors import DOORS
 
 from cosmo.cli.main import main
 from cosmo.live import daemon
@@ -49,6 +50,7 @@ class Case:
     hopeless: bool = False  # certainly bad input: must be refused
     outputs: tuple[str, ...] = ()  # what the command may write: files, and folders with a /
     least_rows: int = 0  # of every CSV or Parquet file that it writes, if it is accepted
+    door: str = ""  # of `doors`, instead of the command line
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def judged(case: Case) -> Found:
             path.write_bytes(content)
         before = _peak_mb()
         with _stopped_daemons():
-            code, out, err, seconds, trace = _run(case.arguments)
+            carried_out = DOORS[case.door] if case.door else main
+            code, out, err, seconds, trace = _run(case.arguments, carried_out)
         wrong = trace and "a traceback"
         wrong = wrong or (before < MOST_MB < _peak_mb() and f"more than {MOST_MB} MB") or ""
         wrong = wrong or (seconds > HANG_S and f"a hang: {seconds:.0f} s") or ""
@@ -137,7 +140,9 @@ def _working_in(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-def _run(arguments: tuple[str, ...]) -> tuple[int, str, str, float, str]:
+def _run(
+    arguments: tuple[str, ...], carried_out: Callable[[], None]
+) -> tuple[int, str, str, float, str]:
     """(exit code, output, errors, seconds, traceback) of `cosmo …`."""
 
     def bark(number: int, frame: Any) -> None:
@@ -151,7 +156,7 @@ def _run(arguments: tuple[str, ...]) -> tuple[int, str, str, float, str]:
     signal.setitimer(signal.ITIMER_PROF, HANG_S)
     start, code, trace = time.process_time(), -1, ""
     try:
-        main()
+        carried_out()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else -1
     except BaseException:

@@ -3,7 +3,8 @@
     python campaigns/fuzz/run.py --cases 2000 --seed 1     what continuous integration does
     make fuzz CASES=200000                                 a night
 
-Every case goes through the command line's `main` in this process. What must hold is in `judge`; a
+Every case goes through the command line's `main` in this process, or through one of the `doors`
+that are no command. What must hold is in `judge`; a
 case for which it does not is written to `found/`, one for each way to fail, and the exit code is 1.
 
 A kind of which everything is refused tests nothing behind the first check. So the undamaged base of
@@ -25,6 +26,7 @@ import bases
 import hypothesis
 from grammar import KINDS as GRAMMAR
 from grammar import METHODS, as_json
+from grammar_doors import DOOR_KINDS
 from grammar_nodes import NODE_KINDS
 from judge import Case, Found, judged
 from undamaged import undamaged
@@ -38,9 +40,9 @@ HERE = Path(__file__).parent
 SHARES = {
     "set": 5, "scenario": 4, "plan": 3, "csv": 2, "parquet": 2, "controller": 4, "onnx": 1,
     "method": 4, "command": 3, "live": 3, "daemon": 3, "log": 3, "store": 3, "import": 1,
-    "any-log": 3,
+    "any-log": 3, "picker": 4, "page": 1, "endpoints": 2,
 }  # fmt: skip
-KINDS = GRAMMAR | NODE_KINDS
+KINDS = GRAMMAR | NODE_KINDS | DOOR_KINDS
 LEAST_ACCEPTED = 0.1
 LEAST_CASES = 80  # of fewer cases a share says little: kinds accept about a quarter, or more
 
@@ -81,7 +83,10 @@ def corpus(campaign: Campaign) -> int:
         told = json.loads(path.read_text())
         files = {name: content.encode("latin-1") for name, content in told["files"].items()}
         outputs = tuple(told.get("outputs", ()))
-        case = Case(f"corpus/{path.stem}", tuple(told["arguments"]), files, outputs=outputs)
+        door = told.get("door", "")
+        case = Case(
+            f"corpus/{path.stem}", tuple(told["arguments"]), files, outputs=outputs, door=door
+        )
         found = judged(case)
         says = told.get("says", "")
         if not found.wrong and (found.code != told["code"] or says not in found.err):

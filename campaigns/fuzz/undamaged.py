@@ -1,7 +1,11 @@
 """The bases of all kinds as they are: a campaign whose base is refused tests nothing."""
 
+import json
+
 import bases
 import bases_nodes as own
+from doors import OPENING, SAID, call, data, headers_message
+from grammar_doors import ADDRESSES, chosen_document, endpoints_case
 from judge import Case
 
 _SHORT = tuple(part for each in bases.SHORT for part in ("--set", each))
@@ -57,9 +61,17 @@ def _of_nodes(kind: str) -> list[Case]:
         case "daemon":
             return [
                 Case(kind, ("serve", role, "--config", "n.toml"), {"n.toml": text.encode()})
-                for role in ("en", "sn")
+                for role in ("en", "sn", "picker")
                 for text in (own.daemon(role),)
             ]
+        case "picker":
+            said = OPENING + call(1) + data(1, headers_message().SerializeToString(), ended=True)
+            return [Case(kind, (kind,), {SAID: said}, door=kind)]
+        case "page":
+            content = json.dumps(chosen_document()).encode()
+            return [Case(kind, (kind,), {SAID: content}, door=kind)]
+        case "endpoints":
+            return [endpoints_case(ADDRESSES.encode())]
         case "log":
             csv, parquet = own.decisions_csv().encode(), bases.parquet(own.decisions_columns())
             files = {"a.csv": csv, "b.parquet": parquet, "c.json": own.recording().encode()}

@@ -26,6 +26,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
+# Rooms whose tests play whole studies, and none of whose code is ever compiled: the kernel may be.
+WITH_KERNEL = ("study", "report")
+
 _COMPARE = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 _ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 _LOGIC = {ast.And: "or", ast.Or: "and"}
@@ -45,6 +48,11 @@ class Mutant:
     becomes: str
     function: str  # that it stands in, `Class.method`; empty outside of functions
     text: str  # of the whole file
+
+    @property
+    def plain(self) -> bool:
+        """Whether its tests need the kernel as plain Python."""
+        return not self.file.startswith(tuple(f"{room}/" for room in WITH_KERNEL))
 
     def __str__(self) -> str:
         return f"{self.file}:{self.number}: {self.line}  ->  {self.becomes}"

@@ -34,6 +34,9 @@ LEFT_OUT = (
     "tests/live/test_faults.py",
 )  # fmt: skip
 PLAIN_LIMIT_S = 3.0  # of one test, as plain Python
+COMPILED_LIMIT_S = 10.0  # and with the kernel compiled, which the first of them may have to do
+_COMPILED = "#compiled"
+_WALL = 5.0  # times the limit on computing: other work on the machine
 _SLOW = 5  # tests of a file that take longer; then the rest of it is left, too
 _FILE_LIMIT_S = 25.0
 _LEAST_S = 5.0  # with less time, no file is measured
@@ -76,19 +79,20 @@ class Knowledge:
         A constant outside of functions may be seen by every test that enters any function of its
         file or of a file that imports it.
         """
-        with self._locks[file]:
-            if file not in self._known:
-                kept = _kept(file)
+        key = file if mutant.plain else f"{file}{_COMPILED}"
+        with self._locks[key]:
+            if key not in self._known:
+                kept = _kept(key)
                 if kept is None and left_s < _LEAST_S:
                     return None
-                self._known[file] = kept or self._measured(file, copy, warm, left_s)
-        if not self._known[file]["complete"] and not self._known[file]["tests"]:
+                self._known[key] = kept or self._measured(key, copy, warm)
+        if not self._known[key]["complete"] and not self._known[key]["tests"]:
             return None
         inside = {mutant.file} | (set() if mutant.function else self._importers[mutant.file])
         whole = f"{mutant.file}:{mutant.function}"
         found = [
             (about["seconds"], test, about["passed"])
-            for test, about in self._known[file]["tests"].items()
+            for test, about in self._known[key]["tests"].items()
             if (
                 whole in about["functions"]
                 if mutant.function
@@ -97,18 +101,19 @@ class Knowledge:
         ]
         return [(test, passed, seconds) for seconds, test, passed in sorted(found)]
 
-    def _measured(self, file: str, copy: Path, warm: Warm, left_s: float) -> dict[str, Any]:
-        into, limit_s = copy / "touched.json", min(left_s, _FILE_LIMIT_S)
+    def _measured(self, key: str, copy: Path, warm: Warm) -> dict[str, Any]:
+        """Not a matter of one mutant's time: the measurement is for all that come after it."""
+        file, into = key.removesuffix(_COMPILED), copy / "touched.json"
         into.unlink(missing_ok=True)
+        plain = file == key
         variables = {
-            "COSMO_LIMIT_S": str(PLAIN_LIMIT_S),
-            "COSMO_SESSION_S": str(limit_s),
+            "COSMO_LIMIT_S": str(PLAIN_LIMIT_S if plain else COMPILED_LIMIT_S),
+            "COSMO_SESSION_S": str(_FILE_LIMIT_S),
             "COSMO_TOUCHED": str(into),
         }
-        plugins = [
-            option for name in ("interpreted", "limited", "touched") for option in ("-p", name)
-        ]
-        warm.pytest([*plugins, f"--maxfail={_SLOW}", file], variables, 2.0 * limit_s)
+        named = ("interpreted", "limited", "touched") if plain else ("limited", "touched")
+        plugins = [option for name in named for option in ("-p", name)]
+        warm.pytest([*plugins, f"--maxfail={_SLOW}", file], variables, _WALL * _FILE_LIMIT_S)
         found: dict[str, Any] = json.loads(into.read_text()) if into.exists() else {}
         complete = all("functions" in about for about in found.values()) and bool(found)
         entered = sorted({name for about in found.values() for name in about.get("functions", ())})
@@ -116,8 +121,8 @@ class Knowledge:
             if "functions" not in about:  # it did not come to its turn: the others speak for it
                 about |= {"passed": False, "functions": entered}
         known = {"digest": _digest(file), "complete": complete, "tests": found}
-        _place(file).parent.mkdir(parents=True, exist_ok=True)
-        _place(file).write_text(json.dumps(known))
+        _place(key).parent.mkdir(parents=True, exist_ok=True)
+        _place(key).write_text(json.dumps(known))
         return known
 
 
@@ -129,12 +134,13 @@ def _digest(file: str) -> str:
     return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
 
 
-def _kept(file: str) -> dict[str, Any] | None:
+def _kept(key: str) -> dict[str, Any] | None:
     """What an earlier campaign has measured, if that still holds."""
-    if not _place(file).exists():
+    if not _place(key).exists():
         return None
-    known: dict[str, Any] = json.loads(_place(file).read_text())
-    return known if known.get("complete") and known["digest"] == _digest(file) else None
+    known: dict[str, Any] = json.loads(_place(key).read_text())
+    same = known.get("digest") == _digest(key.removesuffix(_COMPILED))
+    return known if known.get("complete") and same else None
 
 
 @functools.cache

@@ -5,9 +5,11 @@
 A mutant is made in a copy of the sources, one copy for each core. Test files that may notice it
 are looked for (`knowledge`), and their tests that enter its function run there, the shortest first,
 with the kernel as plain Python (`interpreted`). The score counts a mutant as caught if a test fails
-or does not end; equivalent ones (`known.toml`) do not count. Survivors are printed with the reason:
-"not all tests" is said where its share of the time, or the compiled kernel (`--compiled`), was
-missing. When the time is over, the score is that of the mutants that were tried.
+or does not end; equivalent ones (`known.toml`) do not count, nor do those for which there was no
+time to try all tests: these are undecided, and counted beside the score. Survivors are printed;
+where the compiled kernel (`--compiled`) was missing for some tests, that is said. When the time is
+over, the score is that of the mutants that were tried. On a busy machine, or the first time, give
+more minutes: tests are measured when they are needed, and measurements are kept.
 """
 
 import argparse
@@ -20,7 +22,7 @@ from collections import Counter
 from changes import ROOMS, Mutant, sampled
 from knowledge import Knowledge
 from known import reasons
-from trial import Trial
+from trial import OUT_OF_TIME, Trial
 
 _GENEROUS = 3.0  # times its share of what is left, for one mutant: most need far less
 _LEAST_S = 12.0
@@ -67,8 +69,9 @@ class Campaign:
             word, told = "equivalent", self._equivalent[key]
         else:
             start = time.monotonic()
-            by, all_tried = trial.caught_by(mutant, limit_s)
-            word, why = ("caught", by) if by else ("SURVIVED", "" if all_tried else "not all tests")
+            by, why = trial.caught_by(mutant, limit_s, self._end)
+            word = "caught" if by else "undecided" if why == OUT_OF_TIME else "SURVIVED"
+            why = by or why
             told = f"{time.monotonic() - start:.0f} s{', ' * bool(why)}{why}"
             if not by:
                 reason = self._open.get(key, why or "not looked at yet")
@@ -102,7 +105,7 @@ def main() -> None:
     campaign = Campaign(picked, chosen.minutes, chosen.compiled)
     campaign.run(chosen.workers)
     found = campaign.found
-    words = ("caught", "SURVIVED", "equivalent")
+    words = ("caught", "SURVIVED", "equivalent", "undecided")
     for room in sorted({room for room, _ in found}):
         _tell(room, *(found[room, word] for word in words))
     _tell("all", *(sum(n for (_, each), n in found.items() if each == word) for word in words))
@@ -112,10 +115,11 @@ def main() -> None:
     print("\n".join(["survivors:", *survivors] if survivors else ["no survivors"]))
 
 
-def _tell(room: str, caught: int, survived: int, equivalent: int) -> None:
+def _tell(room: str, caught: int, survived: int, equivalent: int, undecided: int) -> None:
     total = caught + survived
     share = f"{caught / total:.1%}" if total else "-"
-    print(f"{room}: {caught} of {total} caught ({share}), {equivalent} equivalent")
+    counted = f"{room}: {caught} of {total} caught ({share}), {equivalent} equivalent"
+    print(f"{counted}, {undecided} without time for all their tests")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests, in their order."""
     for item in items:
         _found[item.nodeid]["passed"] = True
+    _write()
 
 
 def _note(frame: FrameType, _event: str, _argument: object) -> None:
@@ -75,11 +76,23 @@ def pytest_runtest_protocol(item: pytest.Function) -> Iterator[None]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Skipped is not passed: such a test notices nothing."""
+    """Skipped is not passed: such a test notices nothing.
+
+    Written after every test: what takes too long in the end is killed, and loses the last one.
+    """
     _found[report.nodeid]["passed"] &= bool(report.passed)
+    if report.when == "teardown":
+        _write()
 
 
 def pytest_sessionfinish() -> None:
     """Also after failures: they are what is looked for in the interpreted kernel."""
     sys.settrace(None)
-    Path(os.environ["COSMO_TOUCHED"]).write_text(json.dumps(_found))
+    _write()
+
+
+def _write() -> None:
+    path = Path(os.environ["COSMO_TOUCHED"])
+    whole = path.with_suffix(".part")
+    whole.write_text(json.dumps(_found))
+    whole.replace(path)

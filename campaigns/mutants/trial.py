@@ -9,14 +9,16 @@ import time
 from pathlib import Path
 
 from changes import Mutant
-from knowledge import PLAIN_LIMIT_S, ROOT, Knowledge
+from knowledge import COMPILED_LIMIT_S, PLAIN_LIMIT_S, ROOT, Knowledge
 from warm import Warm
 
+OUT_OF_TIME, SLOW = "no time for all tests", "tests that need the compiled kernel"
 _BUNCH_S = (2.0, 15.0)  # tests of a file as plain Python: the shortest, then so many seconds more
 _MOST_COMPILED = 16  # tests
 _COMPILED_LIMIT_S = 1200.0
 _HANGS_S = 60.0  # after its time is over
 _NOTHING_TO_RUN = 5
+_PLAIN, _LIMITED, _WHOLE = ("interpreted", "limited"), ("limited",), ()  # plugins
 
 
 def copied(number: int) -> Path:
@@ -47,32 +49,36 @@ class Trial:
         self._warm = Warm(self._copy)
         self._knowledge = knowledge
         self._whole: dict[str, tuple[str, int]] = {}  # files that were changed, and their times
-        self._passes: dict[tuple[str, bool], bool] = {}
+        self._passes: dict[tuple[str, tuple[str, ...]], bool] = {}
         self._missed = False  # whether there was no time for a test of the present mutant
 
-    def caught_by(self, mutant: Mutant, limit_s: float) -> tuple[str, bool]:
-        """The first test that fails because of the mutant, empty if none does; and whether all
-        tests that might have noticed it were tried within the limit.
+    def caught_by(self, mutant: Mutant, limit_s: float, until_s: float) -> tuple[str, str]:
+        """The first test that fails because of the mutant, empty if none does; and why not all
+        tests that might have noticed it were tried, empty if they were.
+
+        What it takes to measure a test file, which others need as well, is added to the limit;
+        nothing begins after `until_s`.
         """
-        end = time.monotonic() + limit_s
+        end = min(time.monotonic() + limit_s, until_s)
         slow: list[str] = []
         self._missed = False
         try:
             for file in self._knowledge.files_for(mutant):
                 left_s = end - time.monotonic()
                 if left_s < 1.0:
-                    return "", False
+                    return "", OUT_OF_TIME
                 tests = self._knowledge.tests_of(file, mutant, self._copy, self._warm, left_s)
+                end = min(time.monotonic() + left_s, until_s)
                 if tests is None:
                     self._missed = True
                     continue
                 slow += [test for test, plain, _ in tests if not plain]
                 caught = self._caught_in_turns(mutant, [each for each in tests if each[1]], end)
                 if caught:
-                    return caught, True
+                    return caught, ""
             if slow and self._compiled:
-                return self._caught(mutant, slow[:_MOST_COMPILED], False, _COMPILED_LIMIT_S), True
-            return "", not slow and not self._missed
+                return self._caught(mutant, slow[:_MOST_COMPILED], _WHOLE, _COMPILED_LIMIT_S), ""
+            return "", OUT_OF_TIME if self._missed else SLOW if slow else ""
         finally:
             self._write(mutant.file, None)
 
@@ -88,32 +94,39 @@ class Trial:
                 spent_s += tests[place][2]
                 place += 1
             left_s = end - time.monotonic()
-            if picked and left_s > 1.0 and (caught := self._caught(mutant, picked, True, left_s)):
+            plugins = _PLAIN if mutant.plain else _LIMITED
+            if (
+                picked
+                and left_s > 1.0
+                and (caught := self._caught(mutant, picked, plugins, left_s))
+            ):
                 return caught
             self._missed |= bool(picked) and left_s <= 1.0
         return ""
 
-    def _caught(self, mutant: Mutant, tests: list[str], plain: bool, limit_s: float) -> str:
+    def _caught(
+        self, mutant: Mutant, tests: list[str], plugins: tuple[str, ...], limit_s: float
+    ) -> str:
         """Some tests fail wherever they run alone: what counts is that they pass without the
         mutant. One of real nodes, which a busy machine may hold up, has to fail twice.
         """
         while tests:
             self._write(mutant.file, mutant.text)
-            failed = self._failed(tests, plain, limit_s)
+            failed = self._failed(tests, plugins, limit_s)
             if failed not in tests:
                 return failed  # none, or it cannot even be imported
-            again = not failed.startswith("tests/live/") or self._failed([failed], plain, limit_s)
-            if again and self._sound(mutant, failed, plain, limit_s):
+            again = not failed.startswith("tests/live/") or self._failed([failed], plugins, limit_s)
+            if again and self._sound(mutant, failed, plugins, limit_s):
                 return failed
             tests = tests[tests.index(failed) + 1 :]
         return ""
 
-    def _sound(self, mutant: Mutant, test: str, plain: bool, limit_s: float) -> bool:
+    def _sound(self, mutant: Mutant, test: str, plugins: tuple[str, ...], limit_s: float) -> bool:
         """Whether a test passes alone and without a mutant."""
-        if (test, plain) not in self._passes:
+        if (test, plugins) not in self._passes:
             self._write(mutant.file, None)
-            self._passes[test, plain] = not self._failed([test], plain, max(limit_s, 10.0))
-        return self._passes[test, plain]
+            self._passes[test, plugins] = not self._failed([test], plugins, max(limit_s, 10.0))
+        return self._passes[test, plugins]
 
     def _write(self, file: str, text: str | None) -> None:
         """A file of the copy; None: as it was, with its time, so that its byte code is right."""
@@ -123,26 +136,27 @@ class Trial:
         if text is None:
             os.utime(path, ns=(time_ns, time_ns))
 
-    def _failed(self, tests: list[str], plain: bool, limit_s: float) -> str:
+    def _failed(self, tests: list[str], plugins: tuple[str, ...], limit_s: float) -> str:
         """The first of the tests that fails; what went wrong if that is none of them."""
         picked = self._copy / "picked.json"
         picked.write_text(json.dumps(tests))
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
-        plugins = ["-p", "interpreted", "-p", "limited"] if plain else []
+        named = [option for name in ("picked", *plugins) for option in ("-p", name)]
+        one_s = PLAIN_LIMIT_S if plugins == _PLAIN else COMPILED_LIMIT_S
         code, printed = self._warm.pytest(
-            ["-x", "--tb=no", "-p", "picked", *plugins, *files],
+            ["-x", "--tb=no", *named, *files],
             {
                 "COSMO_PICKED": str(picked),
-                "COSMO_LIMIT_S": str(3.0 * PLAIN_LIMIT_S),
+                "COSMO_LIMIT_S": str(3.0 * one_s),
                 "COSMO_SESSION_S": str(limit_s),
             },
             limit_s + _HANGS_S,
         )
         if code in (0, _NOTHING_TO_RUN):
             return ""
-        named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", printed, re.MULTILINE)
-        if named or "out of time" not in printed:
-            return named[1] if named else f"exit code {code}"
+        found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", printed, re.MULTILINE)
+        if found or "out of time" not in printed:
+            return found[1] if found else f"exit code {code}"
         self._missed = True
         return ""
 

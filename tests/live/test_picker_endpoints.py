@@ -3,17 +3,20 @@
 import asyncio
 import io
 import json
+import os
+import time
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cosmo import InputError
 from cosmo.live.logs import Log
 from cosmo.live.picker import ext_proc, grpc_calls
 from cosmo.live.picker.endpoints import Place, arranged
 from cosmo.live.picker.serve_picker import PickerCall
-from cosmo.live.picker.sources import endpoint, source_of
+from cosmo.live.picker.sources import endpoint, endpoints_of, source_of
 from cosmo.live.serving import Serving
 from cosmo.live.sites import site_of_node
 from cosmo.policy.registry import METHODS
@@ -167,6 +170,75 @@ def test_dns_gives_all_addresses_of_a_name(monkeypatch):
         assert len(await anext(source)) == 2
 
     play(scene())
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("10.0.0.1:080", "10.0.0.1:80"),
+        ("[FD00:0:0::1]:80", "[fd00::1]:80"),
+        ("[0:0:0:0:0:0:0:1]:00080 slots=2", "[::1]:80"),
+    ],
+)
+def test_addresses_are_written_as_a_proxy_writes_them(line, meant):
+    assert [each.address for each in endpoints_of([line, meant], GROUP)] == [meant]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["fd00::1:80", "[10.0.0.1]:80", "[fe80::1%eth0]:80", "10.0.0.1:\uff18\uff10", "10.0.0.1:0",
+     "10.0.0.1:70000", "10.0.0.1:\u00b2", "10.0.0.1:8_0", "x" * 5000, "10.0.0.1:80 slots=1e9"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused_in_one_short_line(line):
+    with pytest.raises(InputError) as refused:
+        endpoints_of([line], GROUP)
+    assert len(str(refused.value)) < 250
+
+
+@pytest.mark.parametrize("source", ["dns:a:99999", "dns:a:0", "dns:a", "file:", "kubernetes:x"])
+def test_a_source_that_cannot_be_is_refused_before_the_node_starts(source):
+    with pytest.raises(InputError, match=r"picker\.endpoints"):
+        source_of(picker_config(source).picker)
+
+
+def test_files_that_are_none_are_said_and_the_next_good_one_is_taken(tmp_path):
+    async def scene():
+        pipe, file = tmp_path / "pipe", tmp_path / "endpoints"
+        os.mkfifo(pipe)
+        found = source_of(picker_config(f"file:{pipe}").picker)
+        assert "not a regular file" in await anext(found)
+        await found.aclose()
+        found = source_of(picker_config(f"file:{file}", picker__every_s=0.01).picker)
+        assert "No such file" in await anext(found)
+        file.symlink_to("/dev/zero")
+        assert "not a regular file" in await anext(found)
+        file.unlink()
+        for content, why in (
+            (b"\xff\xfe", "UnicodeDecodeError"),
+            (b"10.0.0.1:80\n" * 100_000, "larger than 1 MB"),
+            (b"".join(b"10.0.%d.%d:80\n" % divmod(k, 250) for k in range(5000)), "more than 4096"),
+        ):
+            whole = tmp_path / "next"
+            whole.write_bytes(content)
+            whole.replace(file)
+            assert why in await anext(found)
+        whole.write_bytes(b"10.0.0.1:80\n" * 50_000)
+        whole.replace(file)
+        assert [each.address for each in await anext(found)] == ["10.0.0.1:80"]
+        await found.aclose()
+
+    play(scene())
+
+
+def test_thousands_of_endpoints_can_all_be_replaced_at_once():
+    many = [[endpoint(f"10.{k}.{n // 250}.{n % 250}:80", GROUP) for n in range(4096)]
+            for k in (0, 1)]  # fmt: skip
+    places, _ = arranged([], [], many[0])
+    start_s = time.process_time()
+    places, same = arranged(places, range(0, 4096, 2), many[1])
+    assert time.process_time() - start_s < 2.0  # looking through all for each takes a minute
+    assert len(places) == 4096 + 2048
+    assert same
 
 
 def test_an_outage_of_the_place_where_columns_were_counts_for_nobody():

@@ -29,6 +29,7 @@ from cosmo.live.picker.frames import (
 )
 from cosmo.live.picker.grpc_calls import Budget, Call, message
 from cosmo.live.picker.http2 import Http2Connection
+from cosmo.live.picker.http2_sending import OpenStreams
 
 PATH = b"/a.B/C"
 GOOD = [
@@ -59,14 +60,16 @@ class Peer:
 
     def __init__(self, most_bytes=100_000, streams=4):
         self.out, self.open, self.calls = b"", True, []
-        self.budget = Budget(150_000)
+        self.budget, self.open_streams = Budget(150_000), OpenStreams()
 
         def opened(stream, _):
             self.calls.append(Echo(stream, most_bytes, self.budget))
             return self.calls[-1]
 
         open_call = grpc_calls.opened({PATH: opened})
-        self.end = Http2Connection(open_call, streams, lambda _: True, lambda _: None)
+        self.end = Http2Connection(
+            open_call, streams, lambda _: True, lambda _: None, self.open_streams
+        )
         self.end.connection_made(self)
         self.taken()
 
@@ -92,6 +95,8 @@ class Peer:
     def says(self, data, piece=None):
         for at in range(0, len(data), piece or len(data) or 1):
             self.end.data_received(data[at : at + (piece or len(data))])
+            while self.end._resting:  # what the loop does after the turns of others
+                self.end._go_on()
         return self.taken()
 
     def taken(self):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 from contextlib import asynccontextmanager
 
 import pytest
@@ -136,7 +137,33 @@ def test_ready_pods_of_an_inference_pool_are_endpoints():
     play(scene())
 
 
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\n\r\n{", b"nonsense\r\n\r\n"])
+OK = b"HTTP/1.1 200 OK\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        OK + b"{",
+        b"nonsense\r\n\r\n",
+        OK + b"[" * 100_000,
+        OK + b"null",
+        OK + b'{"items": [1]}',
+        OK + b'{"items": [{"metadata": {"name": "a"}, "endpoints": ["b"]}]}',
+        OK + b'{"items": [{"metadata": {"name": ["a"]}}]}',
+        OK + b'{"items": [{"metadata": {"name": "' + b"a" * 300 + b'"}}]}',
+        OK + b'{"items": [], "metadata": {"resourceVersion": 7}}',
+        OK + b'{"items": {"a": 1}, "metadata": {"resourceVersion": "7"}}',
+        OK + bytes(17 * 1024 * 1024),
+        CHUNKED + b"-5\r\nabc",
+        CHUNKED + b"xyz\r\nabc",
+        CHUNKED + b"5\r\nab",
+        CHUNKED + b"a" * 100_000,
+        CHUNKED + b"ffffffffffff\r\n" + bytes(17 * 1024 * 1024),
+    ],
+    ids=range(17),
+)
 def test_an_api_server_that_cannot_be_understood_is_said(answer):
     async def scene():
         async def serve(reader, writer):
@@ -144,13 +171,60 @@ def test_an_api_server_that_cannot_be_understood_is_said(answer):
             writer.write(answer)
             writer.close()
 
+        before_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         found = source_of(picker_config(f"kubernetes:a/b@{url}").picker)
-        assert isinstance(await anext(found), str)
+        told = await anext(found)
+        if isinstance(told, list):  # an empty list, and then nonsense
+            assert told == []
+            told = await anext(found)
+        assert isinstance(told, str)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000 < before_mb + 150
         await found.aclose()
         server.close()
         await asyncio.sleep(0.01)
+
+    play(scene())
+
+
+def test_an_api_server_that_falls_silent_is_asked_again(monkeypatch):
+    monkeypatch.setattr("cosmo.live.picker.kubernetes._PATIENCE_S", 0.1)
+    monkeypatch.setattr("cosmo.live.picker.kubernetes._WATCH_S", 0)
+
+    async def scene():
+        async with api_server() as api:
+            api.documents[SLICES] = listing(slice_of("a", "10.0.0.1"))
+            config = picker_config(f"kubernetes:shop/web@{api.url}", picker__every_s=0.01)
+            found = source_of(config.picker)
+            assert len(await anext(found)) == 1
+            api.documents[SLICES] = listing(slice_of("b", "10.0.0.1", "10.0.0.2"))
+            told = await anext(found)  # the watch says nothing at all
+            while isinstance(told, str):
+                told = await anext(found)
+            assert len(told) == 2
+            await found.aclose()
+
+    play(scene())
+
+
+def test_pods_that_say_again_what_they_have_said_change_nothing():
+    async def scene():
+        async with api_server() as api:
+            api.documents[SLICES] = listing(slice_of("a", "10.0.0.1"))
+            found = watched(f"shop/web@{api.url}", False)
+            assert await anext(found) == ["10.0.0.1:8000"]
+            same = slice_of("a", "10.0.0.1")
+            for _ in range(50):
+                await api.changes.put({"type": "MODIFIED", "object": same})
+            for k in range(50):
+                nothing = slice_of(f"empty{k}")
+                await api.changes.put({"type": "ADDED", "object": nothing})
+            await api.changes.put({"type": "ADDED", "object": slice_of("b", "10.0.0.2")})
+            assert await anext(found) == ["10.0.0.1:8000", "10.0.0.2:8000"]
+            await api.changes.put({"type": "MODIFIED", "object": slice_of("a")})
+            assert await anext(found) == ["10.0.0.2:8000"]
+            await found.aclose()
 
     play(scene())
 
@@ -164,5 +238,8 @@ def test_a_service_that_cannot_be_found_is_refused_in_one_line(spec, why, monkey
     async def scene():
         with pytest.raises(InputError, match=why):
             await anext(watched(spec, False))
+        if "look like" in why:  # a node is not even started with it
+            with pytest.raises(InputError, match=why):
+                source_of(picker_config(f"kubernetes:{spec}").picker)
 
     play(scene())

@@ -15,6 +15,7 @@ from cosmo.policy.next.multi_node.scaling import (
 )
 from cosmo.policy.next.pair import PairDispatcher
 from cosmo.policy.rules import multi_node, multi_node_formulas, multi_node_updates
+from cosmo.policy.rules.multi_node_closing import all_open, look
 from cosmo.policy.rules.multi_node_parameters import LEAST, START
 from cosmo.policy.rules.multi_node_site import profile_of, subset_size
 from cosmo.policy.rules.run import Fact, Node, seen_nodes, seen_tasks
@@ -354,6 +355,34 @@ def test_an_sn_whose_busy_times_last_says_once_that_it_is_closed_and_once_that_i
     never = multi_node_updates.updater(SITE, p._replace(closing_lasts_ms=1e9))
     again = _looks(never, [(0.0, 500.0), (60.0, 600.0), (0.0, 300.0), (60.0, 600.0)])
     assert all(number < 440.0 for _, number in again)
+
+
+def test_an_sn_whose_busy_times_become_long_learns_so_however_many_were_short():
+    closing, now = all_open((1, 1)), 0.0
+    p = P._replace(closing_lasts_ms=250.0)
+    for lasts_ms in [50.0] * 40 + [400.0] * 10:
+        look(closing, 0, 0, 60.0, False, now, p)
+        look(closing, 0, 0, 0.0, False, now + lasts_ms, p)
+        now += lasts_ms + 100.0
+    # The latest counts for a tenth: 400 - 350 * 0.9^10; as one of all, for a fiftieth.
+    assert closing.lasts_ms[0, 0, 1] == pytest.approx(277.96, abs=0.01)
+    look(closing, 0, 0, 60.0, False, now, p)
+    assert closing.closed[0, 0] == 1.0  # at once
+
+
+def test_an_sn_says_again_that_it_is_closed_if_that_was_lost():
+    p = P._replace(
+        closing_lasts_ms=100.0, closing_value=1.0, unreported_weight=0.0, ack_timeout_ms=50.0
+    )
+    rule, heard, closed = multi_node_updates.updater(SITE, p), None, []
+    for now in np.arange(10.0, 900.0, 10.0):
+        seen = _seen(0.0 if now <= 500.0 else 60.0, now, acknowledged=heard)
+        if rule.decide(seen)[0].any():
+            number = float(rule.encode(seen.states)[0, 0])
+            closed += [now] if number >= 440.0 else []
+            if len(closed) not in (1, 2):  # the first two that say so are lost
+                heard = number, now
+    assert closed == [620.0, 680.0, 740.0]
 
 
 def test_an_sn_that_comes_back_knows_nothing_of_its_busy_times():

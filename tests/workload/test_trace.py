@@ -84,6 +84,7 @@ def test_column_order_extra_columns_blank_lines_and_a_byte_order_mark_do_not_mat
         ),
         ("time_ms,ue\n1,2\n", "column input_bytes is missing"),
         ("", "column time_ms is missing"),
+        ("time_ms,ue,input_bytes,cycles,deadline_ms\n", "has no tasks"),
     ],
 )
 def test_a_bad_row_is_refused_with_its_line_and_the_reason(text, reason, tmp_path):

@@ -1,6 +1,7 @@
 """All methods that a laboratory can play: the deployable ones, and the yardsticks."""
 
 from cosmo.control.yardsticks import FullInformation, SharedKnowledge
+from cosmo.errors import InputError
 from cosmo.node import Method
 from cosmo.policy import registry
 from cosmo.policy.trained import Trained
@@ -32,6 +33,11 @@ def method(spec: str) -> Method:
     return registry.method(spec, METHODS)
 
 
-def kind_of(spec: str) -> tuple[type[Method], dict[str, str]]:
-    """The class that a method's name stands for, and the parameters that the name sets."""
+def kind_of(spec: str, known_only: bool = False) -> tuple[type[Method], dict[str, str]]:
+    """The class that a method's name stands for, and the parameters that the name sets.
+
+    `known_only`: InputError also for a method of a file, which would be run.
+    """
+    if known_only and spec.partition(":")[0].endswith(".py"):
+        raise InputError(f"method = {spec!r}: is that of a file")
     return registry.kind_of(spec, METHODS)

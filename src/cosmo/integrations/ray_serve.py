@@ -20,7 +20,7 @@ import math
 import random
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -194,6 +194,7 @@ class CosmoRouter(RequestRouter):
             return []
         now = self._now_ms()
         self._hear()
+        self._give_up_gone(replicas, now)
         if self._columns.settle(list(replicas)) or self._runner is None:
             self._grow()
         self._open = {each: self._open.get(each, 0) for each in replicas}
@@ -234,6 +235,13 @@ class CosmoRouter(RequestRouter):
             if sent is None or replica not in (None, sent.replica):
                 continue  # a full replica has sent it away; it went to another one
             self._end(name, GIVEN_UP if replica is None else DONE, at_ms)
+
+    def _give_up_gone(self, present: Container[Any], now: float) -> None:
+        """Nothing is heard any more of requests whose replica has gone: they must not pile up."""
+        if all(each is None or each in present for each in self._columns.ids):
+            return
+        for name in [name for name, sent in self._sent.items() if sent.replica not in present]:
+            self._end(name, GIVEN_UP, now)
 
     def _end(self, name: str, fate: int, at_ms: float) -> None:
         sent = self._sent.pop(name)

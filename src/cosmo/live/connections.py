@@ -10,7 +10,7 @@ import os
 import resource
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -40,6 +40,7 @@ class Connections:
         limited = may_open != resource.RLIM_INFINITY
         self._most = min(most, max(may_open // 2, 1)) if limited else most
         self._calls: Counter[str] = Counter()  # that are open, by gRPC's name of the caller
+        self.busy_too: Callable[[], Iterable[str]] = tuple  # further callers that are not idle
 
     @contextmanager
     def busy(self, context: Any) -> Iterator[None]:
@@ -66,7 +67,7 @@ class Connections:
             return []
         if len(numbers) < _FULL * self._most:
             return []
-        busy = {_place(peer) for peer in self._calls}
+        busy = {_place(peer) for peer in (*self._calls, *self.busy_too())}
         found: dict[str, list[_Connection]] = {}
         for number in numbers:
             with _accepted(number, port) as connection:

@@ -1,22 +1,54 @@
 """What nodes say on their admin ports, as lines for a terminal."""
 
 import math
-import urllib.error
-import urllib.request
+import socket
+import time
 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-_PATIENCE_S = 2.0
+_PATIENCE_S = 2.0  # for all of an answer
+_MOST_BYTES = 4_000_000  # of it: far more than a node with thousands of peers says
+_MOST_TEXT = 200  # characters of a label
 
 
 def scraped(address: str) -> list[Sample]:
-    """All metrics of the node with this admin address; none if nobody answers."""
+    """All metrics of the node with this admin address; none if nobody answers, or with nonsense.
+
+    Whoever listens there may say anything: it has so much time and so many bytes, sends nobody
+    elsewhere, and what it names is text that can be shown.
+    """
     try:
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=_PATIENCE_S) as page:
-            return parsed(page.read().decode())
-    except (urllib.error.URLError, OSError, ValueError):
+        head, _, body = _answer(address).partition(b"\r\n\r\n")
+        if head.split(maxsplit=2)[1:2] != [b"200"]:
+            return []
+        found = parsed(body.decode())
+    except (OSError, ValueError, LookupError):
         return []
+    return [each for each in found if all(map(_can_be_shown, each.labels.values()))]
+
+
+def _can_be_shown(text: str) -> bool:
+    return len(text) <= _MOST_TEXT and text.isprintable()
+
+
+def _answer(address: str) -> bytes:
+    """What is said to a request for metrics, as it comes; OSError or ValueError if it is none."""
+    host, _, port = address.rpartition(":")
+    host, until_s = host.strip("[]"), time.monotonic() + _PATIENCE_S
+    request = f"GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n".encode()
+    found = bytearray()
+    with socket.create_connection((host, int(port)), _PATIENCE_S) as there:
+        there.sendall(request)
+        while len(found) <= _MOST_BYTES:
+            there.settimeout(max(until_s - time.monotonic(), 0.001))
+            part = there.recv(65_536)
+            if not part:
+                return bytes(found)
+            found += part
+            if time.monotonic() > until_s:
+                raise TimeoutError
+    raise ValueError("too much")
 
 
 def parsed(text: str) -> list[Sample]:
@@ -36,7 +68,7 @@ def quantile_ms(
     for sign, some in ((1.0, samples), (-1.0, before or [])):
         for each in some:
             if each.name == f"{name}_bucket":
-                most_s = float(each.labels["le"])
+                most_s = _bound(each.labels.get("le", ""))
                 counts[most_s] = counts.get(most_s, 0.0) + sign * each.value
     bounds = sorted(counts)
     if not bounds or not counts[bounds[-1]]:
@@ -48,6 +80,13 @@ def quantile_ms(
             return 1000.0 * (lower_s if math.isinf(most_s) else lower_s + part * (most_s - lower_s))
         lower_s, below = most_s, counts[most_s]
     return math.nan
+
+
+def _bound(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
 
 
 def _total(samples: list[Sample], name: str, **labels: str) -> float:
@@ -69,7 +108,9 @@ def line_of(
     done = _total(samples, "cosmo_tasks_total", fate="DONE") - _total(
         before, "cosmo_tasks_total", fate="DONE"
     )
-    methods = [each.labels["method"] for each in samples if each.name == "cosmo_method_info"]
+    methods = [
+        each.labels.get("method", "–") for each in samples if each.name == "cosmo_method_info"
+    ]
     return (
         samples[0].labels.get("node", address),
         methods[0] if methods else "–",

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class Playground:
         self._pieces: list[dict[str, Any]] = []
         self._news = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()  # two choices at once come one after the other
         self.chosen = first_choice()
 
     async def choose(self, told: Any) -> dict[str, Any]:
@@ -54,11 +55,15 @@ class Playground:
         """Play no more."""
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.gather(self._task, return_exceptions=True)
 
     async def _begin(self, chosen: Chosen, worlds: list[Ahead]) -> None:
-        await self.end()
+        async with self._turn:
+            await self.end()
+            await self._announce(chosen, worlds)
+            self._task = asyncio.create_task(self._play(worlds))
+
+    async def _announce(self, chosen: Chosen, worlds: list[Ahead]) -> None:
         async with self._news:
             self.chosen, self.number = chosen, self.number + 1
             self._pieces = [
@@ -74,7 +79,6 @@ class Playground:
                 }
             ]
             self._news.notify_all()
-        self._task = asyncio.create_task(self._play(worlds))
 
     async def _play(self, worlds: list[Ahead]) -> None:
         until_ms = _FIRST_MS
@@ -84,7 +88,7 @@ class Playground:
                 await self._add({"kind": "piece", "number": self.number, "views": views})
                 until_ms += _PIECE_MS
                 await asyncio.sleep(_SOON_S if until_ms < _ENOUGH_MS else _LATER_S)
-        except InputError as error:  # of a method
+        except Exception as error:  # of a method
             await self._add({"kind": "error", "number": self.number, "error": str(error)})
 
     async def _add(self, piece: dict[str, Any]) -> None:
@@ -111,15 +115,14 @@ class Playground:
         """Write the scenario, the command that compares the methods in it, and a recording with its
         page of what is on the screen, up to `until_ms`, into a new folder.
         """
-        until_ms = told.get("until_ms") if isinstance(told, dict) else None
-        if not isinstance(until_ms, int | float) or not 1.0 <= until_ms <= _LONGEST_MS:
+        until_ms: Any = told.get("until_ms") if isinstance(told, dict) else None
+        real = isinstance(until_ms, int | float) and not isinstance(until_ms, bool)
+        if not real or not 1.0 <= until_ms <= _LONGEST_MS:
             raise InputError(f"until_ms = {until_ms!r}: must be from 1 to {_LONGEST_MS:g}")
         return await asyncio.to_thread(self._export, self.chosen, float(until_ms))
 
     def _export(self, chosen: Chosen, until_ms: float) -> dict[str, Any]:
-        while (folder := self._out / f"play-{self._exports}").exists():
-            self._exports += 1
-        made_folder(folder)
+        folder = self._new_folder()
         scenario, shown = scenario_of(chosen), scenario_of(chosen, _window_ms(chosen))
         whole = episode(shown, SEED, 0)
         kept = whole.tasks.time_ms < until_ms
@@ -143,6 +146,20 @@ class Playground:
             "files": [*files, "map.html"],
             "command": files["compare.sh"],
         }
+
+    def _new_folder(self) -> Path:
+        """A folder that nobody else has, not even an export at the same time."""
+        made_folder(self._out)
+        while True:
+            folder = self._out / f"play-{self._exports}"
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                self._exports += 1
+            except OSError as error:
+                raise InputError(f"'{folder}': cannot be made ({error.strerror})") from None
+            else:
+                return folder
 
 
 def playground_application(port: int, token: str, out: Path) -> Starlette:

@@ -1,6 +1,7 @@
 """What can be chosen in the playground: sliders, and the scenario that they make."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from cosmo.control import METHODS, method
@@ -82,8 +83,9 @@ def chosen_from(told: Any) -> Chosen:
     if not isinstance(told, dict) or set(told) != {"scenario", "methods", "numbers"}:
         raise InputError("settings: must have scenario, methods and numbers")
     name, methods, numbers = told["scenario"], told["methods"], told["numbers"]
-    if name not in preset_names():
-        raise InputError(f"scenario = {name!r}: must be one of {', '.join(preset_names())}")
+    presets = list(_presets())
+    if name not in presets:
+        raise InputError(f"scenario = {name!r}: must be one of {', '.join(presets)}")
     if not isinstance(methods, list) or not 1 <= len(methods) <= 2:
         raise InputError("methods: must be one or two")
     for each in methods:
@@ -96,6 +98,8 @@ def chosen_from(told: Any) -> Chosen:
         real = isinstance(value, int | float) and not isinstance(value, bool)
         if not real or not slider.least <= value <= slider.most:
             raise InputError(f"{key} = {value!r}: must be from {slider.least:g} to {slider.most:g}")
+        if key in ("ens", "sns") and value != int(value):
+            raise InputError(f"{key} = {value!r}: must be a whole number")
     return Chosen(name, tuple(methods), {key: float(value) for key, value in numbers.items()})
 
 
@@ -129,6 +133,7 @@ def scenario_of(chosen: Chosen, window_ms: float | None = None) -> Scenario:
     return changed(base, fields)
 
 
+@cache
 def _presets() -> dict[str, Scenario]:
     found = {name: load(name) for name in preset_names()}
     return {

@@ -22,6 +22,7 @@ from cosmo.web.server import application
 
 FASTEST_S = 0.1
 _MCYCLES = 1e6
+_MOST = 1e15  # no number of a node is larger
 
 
 class Site:
@@ -31,6 +32,7 @@ class Site:
         self.ens: dict[str, dict[str, Any]] = {}
         self.sns: dict[str, dict[str, Any]] = {}
         self._names: dict[str, str] = {}  # of the node at an address, once it has answered
+        self._spoken_of: dict[str, set[str]] = {}  # by address, the SNs in its last answer
 
     def read(self, readings: dict[str, list[Sample]]) -> dict[str, Any]:
         """Take a reading of each address ([] of nodes that do not answer); what is to be drawn."""
@@ -40,6 +42,9 @@ class Site:
         for address, samples in readings.items():
             if samples:
                 self._take(address, samples, links)
+        spoken_of = set(self._names.values()).union(*self._spoken_of.values())
+        self.ens = {name: each for name, each in self.ens.items() if name in spoken_of}
+        self.sns = {name: each for name, each in self.sns.items() if name in spoken_of}
         names = list(self.sns)
         for link in links:  # SNs that only ENs speak of are drawn as well
             if link["sn"] not in names:
@@ -59,12 +64,18 @@ class Site:
     def _take(self, address: str, samples: list[Sample], links: list[dict[str, Any]]) -> None:
         def values(name: str, label: str) -> dict[str, float]:
             wanted = f"cosmo_{name}"
-            return {s.labels.get(label, ""): s.value for s in samples if s.name == wanted}
+            return {
+                s.labels.get(label, ""): s.value
+                for s in samples
+                if s.name == wanted and abs(s.value) <= _MOST
+            }
 
         name = samples[0].labels.get("node", address)
         self._names[address] = name
         tasks, work = (values(each, "node").get(name) for each in ("tasks_in_node", "work_cycles"))
-        methods = [each.labels["method"] for each in samples if each.name == "cosmo_method_info"]
+        methods = [
+            each.labels.get("method", "") for each in samples if each.name == "cosmo_method_info"
+        ]
         mcycles = None if work is None else work / _MCYCLES
         kind = self.ens if methods else self.sns
         kind[name] = _node(name, "".join(methods[:1]), tasks, mcycles, True, True)
@@ -73,19 +84,23 @@ class Site:
         raw = _sends_raw(methods[0])
         decided, statuses = values("decisions_total", "action"), values("statuses_total", "sn")
         silent = values("sn_silent", "sn")
-        for sn, age_s in values("status_age_seconds", "sn").items():
-            numbers = {
-                s.labels["number"]: s.value
-                for s in samples
-                if s.name == "cosmo_status_value" and s.labels.get("sn") == sn
-            }
+        status: dict[str, dict[str, float]] = {}
+        for each in samples:
+            if each.name == "cosmo_status_value" and abs(each.value) <= _MOST:
+                own = status.setdefault(each.labels.get("sn", ""), {})
+                own[each.labels.get("number", "")] = each.value
+        ages = values("status_age_seconds", "sn")
+        named = [s.labels.get("sn", "") for s in samples if s.name == "cosmo_status_age_seconds"]
+        self._spoken_of[address] = set(named)
+        for sn in dict.fromkeys(named):
+            numbers = status.get(sn, {})
             told = numbers.get(str(WORK)) if raw and len(numbers) == RAW else None
-            known = statuses.get(sn, 0.0) > 0 and math.isfinite(age_s)
+            known = statuses.get(sn, 0.0) > 0 and sn in ages
             links.append(
                 {
                     "en": name,
                     "sn": sn,
-                    "age_ms": 1000.0 * age_s if known else None,
+                    "age_ms": 1000.0 * ages[sn] if known else None,
                     "told": told / _MCYCLES if known and told is not None else None,
                     "silent": silent.get(sn, 0.0) > 0,
                     "tasks": decided.get(sn, 0.0),
@@ -109,9 +124,12 @@ def _node(
 
 
 def _sends_raw(name: str) -> bool:
-    """Whether statuses of a method are N, W, B, M, so that the work in them can be read."""
+    """Whether statuses of a method are N, W, B, M, so that the work in them can be read.
+
+    The name is a stranger's: files of methods, which it may name, are not run.
+    """
     with suppress(InputError):
-        return kind_of(name)[0].carries == RAW
+        return kind_of(name, known_only=True)[0].carries == RAW
     return False
 
 

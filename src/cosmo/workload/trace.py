@@ -96,6 +96,8 @@ def _read(path: Path, ens: int, ues: int, sns: int) -> Tasks:
         columns, lines, unit = _read_csv(path, names)
     else:
         raise InputError(f"trace = '{path}': must end in .csv or .parquet")
+    if not len(lines):
+        raise InputError(f"trace = '{path}': has no tasks")
     if ens == 1:
         columns["en"] = np.zeros(len(lines))
     _check(path, columns, lines, unit, ens, ues)

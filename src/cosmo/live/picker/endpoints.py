@@ -1,5 +1,6 @@
 """Endpoints as the SNs of a site whose columns stay where they are while endpoints come and go."""
 
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
@@ -49,12 +50,15 @@ def arranged(
         if stays:
             del wanted[place.endpoint.address]
         found.append(Place(place.endpoint, stays))
-    free = [k for k, each in enumerate(found) if not each.present and k not in set(busy)]
+    taken = set(busy)
+    free = defaultdict[tuple[float, ...], deque[int]](deque)  # columns, by who can have them
+    for k, each in enumerate(found):
+        if not each.present and k not in taken:
+            free[each.endpoint.shape].append(k)
     for endpoint in wanted.values():
-        alike = [k for k in free if found[k].endpoint.shape == endpoint.shape]
+        alike = free.get(endpoint.shape)
         if alike:
-            free.remove(alike[0])
-            found[alike[0]] = Place(endpoint, True)
+            found[alike.popleft()] = Place(endpoint, True)
         else:
             found.append(Place(endpoint, True))
     present = [each for each in found if each.present]

@@ -24,6 +24,7 @@ UPSTREAM, DETAILS = "upstream.address", "response.code_details"
 DUPLEX = (4, 5)  # body modes in which the picker sends on what it is sent
 _MOST_KIND = 100  # characters
 _MOST_SUBSET = 10_000  # endpoints
+_MOST_ENTRIES = 1000  # headers of a message, and entries of its metadata; Envoy takes 100 headers
 _OVERWRITE = 2
 
 _BOOL, _STRING, _MESSAGE, _BYTES, _ENUM = 8, 9, 11, 12, 13  # an enumeration travels like uint32
@@ -120,6 +121,14 @@ _DEADLINES = (b"x-cosmo-deadline-ms", b"grpc-timeout", b"x-request-timeout")
 _UNITS_MS = {"H": 3_600_000.0, "M": 60_000.0, "S": 1000.0, "m": 1.0, "u": 1e-3, "n": 1e-6}
 
 
+def is_too_long(asking: Any, phase: str) -> bool:
+    """Whether a message has more headers or entries than there is time to look at."""
+    lists = [asking.attributes, asking.metadata_context.filter_metadata]
+    if phase.endswith("headers"):
+        lists.append(getattr(asking, phase).headers.headers)
+    return max(map(len, lists)) > _MOST_ENTRIES
+
+
 def headers_of(http: Any) -> dict[bytes, bytes]:
     """Headers by name; the last of a name."""
     return {
@@ -188,7 +197,7 @@ def subset_of(asking: Any) -> frozenset[str] | None:
     if found is None:
         return None
     if found.WhichOneof("kind") == "string_value":
-        texts = found.string_value.split(",")
+        texts = found.string_value.split(",", _MOST_SUBSET)
     else:
         texts = [each.string_value for each in found.list_value.values[:_MOST_SUBSET]]
     return frozenset(text.strip() for text in texts[:_MOST_SUBSET] if text.strip())

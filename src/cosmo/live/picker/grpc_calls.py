@@ -37,7 +37,7 @@ class Call:
         budget.
         """
         self.stream, self._most, self._budget = stream, most_bytes, budget
-        self._buffer = b""
+        self._buffer = bytearray()  # of a message that is not whole
         self._held = 0
         self._since_s = stream.connection.heard_s  # when the call, or a message, began to come
         self._started = False
@@ -46,8 +46,8 @@ class Call:
 
     def received(self, data: bytes, ended: bool) -> None:
         """Cut bytes into messages."""
-        if data:
-            self._buffer = self._buffer + data if self._buffer else data
+        if data and not self.stream.here_ended:
+            self._buffer += data
             self._cut()
             if not self._buffer:
                 self._since_s = 0.0
@@ -62,16 +62,18 @@ class Call:
                 self.half_closed()
 
     def _cut(self) -> None:
-        while len(self._buffer) >= 5 and not self.stream.here_ended:
-            size = int.from_bytes(self._buffer[1:5], "big")
-            if self._buffer[0]:
+        buffer = self._buffer
+        while len(buffer) >= 5 and not self.stream.here_ended:
+            size = int.from_bytes(buffer[1:5], "big")
+            if buffer[0]:
                 self.finish(UNIMPLEMENTED, "compressed messages are not taken")
             elif size > self._most:
                 self.finish(RESOURCE_EXHAUSTED, f"{size} bytes, must be at most {self._most}")
-            elif len(self._buffer) < 5 + size:
+            elif len(buffer) < 5 + size:
                 return
             else:
-                content, self._buffer = self._buffer[5 : 5 + size], self._buffer[5 + size :]
+                content = bytes(buffer[5 : 5 + size])
+                del buffer[: 5 + size]
                 self.message(content)
 
     def waits_since(self, now_s: float) -> float:
@@ -90,8 +92,8 @@ class Call:
                 self.finish(RESOURCE_EXHAUSTED, "too many messages that are not whole")
 
     def closed(self) -> None:
-        """The peer has given up, or is gone."""
-        self._buffer = b""
+        """The call is over: it was finished, the peer has given up, or is gone."""
+        self._buffer.clear()
         self._count()
 
     # Of the call.
@@ -118,9 +120,9 @@ class Call:
             fields.append(("grpc-message", _escaped(why)))
         if not self._started:
             fields = [(":status", "200"), _KIND, *fields]
-        self.stream.end(header_block(*fields))
-        self._buffer = b""
+        self._buffer.clear()
         self._count()
+        self.stream.end(header_block(*fields))
 
 
 def _escaped(why: str) -> str:

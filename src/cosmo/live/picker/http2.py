@@ -28,10 +28,19 @@ from cosmo.live.picker.frames import (
     Request,
     StreamError,
 )
-from cosmo.live.picker.http2_sending import CONNECTION_WINDOW, OWN_WINDOW, Handler, Sending, Stream
+from cosmo.live.picker.http2_sending import (
+    CONNECTION_WINDOW,
+    OWN_WINDOW,
+    Handler,
+    OpenStreams,
+    Sending,
+    Stream,
+)
 
 _MOST_HEADERS = 65_536  # bytes of a request's headers
 _MOST_IDLE_FRAMES = 2000  # in a second: frames that ask for work and bring none
+_STREAMS_PER_FRAME = 200  # whose windows cost as much as a frame
+_TURN_S = 0.004  # of a connection, before others have theirs
 _GOODBYE = 0.5  # s that a peer has to read why its connection ends
 
 
@@ -47,9 +56,12 @@ class Http2Connection(Sending, asyncio.Protocol):
         most_streams: int,
         made: Callable[["Http2Connection"], bool],
         lost: Callable[["Http2Connection"], None],
+        open_streams: OpenStreams | None = None,
     ) -> None:
-        """`made` and `lost` hear of the connection's begin, which may be refused, and its end."""
-        super().__init__()
+        """`made` and `lost` hear of the connection's begin, which may be refused, and its end;
+        `open_streams` counts those of all connections.
+        """
+        super().__init__(open_streams or OpenStreams())
         self._opened, self._made, self._lost = opened, made, lost
         self._most_streams = most_streams
         self._decoder = HeaderDecoder(_MOST_HEADERS)
@@ -57,7 +69,7 @@ class Http2Connection(Sending, asyncio.Protocol):
         self._buffer = bytearray()
         self._preface = self._settings_seen = False
         self._block: tuple[int, int, bytearray] | None = None  # headers that go on: stream, flags
-        self._draining = False
+        self._draining = self._resting = self._stuck = False
         self._idle_frames, self._idle_since = 0, 0.0
         self.heard_s = self.busy_s = time.monotonic()
         self.pinged = False
@@ -85,19 +97,26 @@ class Http2Connection(Sending, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End what is open."""
         self._closed = True
-        open_streams, self.streams = list(self.streams.values()), {}
-        for stream in open_streams:
-            self._tell_closed(stream)
+        for stream in list(self.streams.values()):
+            self._forget(stream)
         self._lost(self)
 
     def pause_writing(self) -> None:
         """A peer that does not read is not read either."""
-        if not self._closed:
-            self.transport.pause_reading()
+        self._stuck = True
+        self._read_or_not()
 
     def resume_writing(self) -> None:
         """It reads again."""
-        if not self._closed:
+        self._stuck = False
+        self._read_or_not()
+
+    def _read_or_not(self) -> None:
+        if self._closed:
+            return
+        if self._stuck or self._resting:
+            self.transport.pause_reading()
+        else:
             self.transport.resume_reading()
 
     def eof_received(self) -> None:
@@ -133,7 +152,14 @@ class Http2Connection(Sending, asyncio.Protocol):
         """Frames, whole or in part."""
         if self._closed:
             return
-        self.heard_s, self.pinged, self._reading = time.monotonic(), False, True
+        self.heard_s, self.pinged = time.monotonic(), False
+        if self._resting:
+            self._buffer += data
+        else:
+            self._take_turn(data)
+
+    def _take_turn(self, data: bytes) -> None:
+        self._reading = True
         try:
             self._read(data)
         except BrokenError as error:
@@ -143,7 +169,15 @@ class Http2Connection(Sending, asyncio.Protocol):
             if not self._closed:
                 self._flush()
 
+    def _go_on(self) -> None:
+        """The rest of what has been received, after the others had their turn."""
+        self._resting = False
+        if not self._closed:
+            self._take_turn(b"")
+            self._read_or_not()
+
     def _read(self, data: bytes) -> None:
+        until_s = time.monotonic() + _TURN_S
         if self._buffer:
             self._buffer += data
             data = bytes(self._buffer)
@@ -169,6 +203,11 @@ class Http2Connection(Sending, asyncio.Protocol):
             at = end
             if self._closed:
                 return
+            if time.monotonic() > until_s and at < size:
+                self._resting = True
+                self._read_or_not()
+                asyncio.get_running_loop().call_soon(self._go_on)
+                break
         if at < size:
             self._buffer += data[at:]
 
@@ -189,6 +228,8 @@ class Http2Connection(Sending, asyncio.Protocol):
             else:
                 self._take_rest(kind, flags, number, content)
         except StreamError as error:
+            if error.code != frames.REFUSED_STREAM:
+                self._count_idle()
             broken = self.streams.get(number)
             if broken is not None:
                 self.reset(broken, error.code)
@@ -220,10 +261,8 @@ class Http2Connection(Sending, asyncio.Protocol):
 
     def _deliver(self, stream: Stream, data: bytes, ended: bool) -> None:
         stream.there_ended = ended
-        if ended and stream.here_ended and not stream.pending:
-            self._forget(stream)
         if stream.handler is not None:
-            stream.handler.received(data, ended)
+            self._call(stream, stream.handler.received, data, ended)
 
     def _open_stream(self, number: int) -> Stream | None:
         """A stream of a frame; None if it has ended here; BrokenError if there never was one."""
@@ -278,10 +317,11 @@ class Http2Connection(Sending, asyncio.Protocol):
             raise StreamError(frames.REFUSED_STREAM)
         stream = Stream(self, number, self._initial)
         self.streams[number] = stream
+        self.open_streams.add(self.peer, 1)
         stream.there_ended = ended
         stream.handler = self._opened(stream, request)
-        if ended and stream.handler is not None:
-            stream.handler.received(b"", True)
+        if ended:
+            self._deliver(stream, b"", True)
 
     def _take_window(self, number: int, content: bytes) -> None:
         if len(content) != 4:
@@ -292,7 +332,8 @@ class Http2Connection(Sending, asyncio.Protocol):
             if not grown or self._window > frames.LARGEST_WINDOW:
                 code = frames.FLOW_CONTROL_ERROR if grown else PROTOCOL_ERROR
                 raise BrokenError(code, "no such window")
-            for stream in [each for each in self.streams.values() if each.pending]:
+            waiting = self.streams.values() if self._waiting_bytes else ()
+            for stream in [each for each in waiting if each.pending]:
                 self._send_pending(stream)
             self._give_back_to_all()
             return
@@ -314,8 +355,9 @@ class Http2Connection(Sending, asyncio.Protocol):
                 raise BrokenError(frames.FRAME_SIZE_ERROR, "a reset has 4 bytes")
             stream = self._open_stream(number)
             if stream is not None:
+                if stream.unread == OWN_WINDOW:  # opened, and ended without a word
+                    self._count_idle()
                 self._forget(stream)
-                self._tell_closed(stream)
             return
         self._count_idle()
         if kind == SETTINGS:
@@ -339,17 +381,21 @@ class Http2Connection(Sending, asyncio.Protocol):
         self._settings_seen = True
         if flags & ACK:
             return
+        window = self._initial
         for name, value in frames.SETTING.iter_unpack(content):
             if name == frames.INITIAL_WINDOW:
                 if value > frames.LARGEST_WINDOW:
                     raise BrokenError(frames.FLOW_CONTROL_ERROR, "no such window")
-                self._change_initial(value)
+                window = value
             elif name == frames.FRAME_SIZE:
                 if not frames.USUAL_FRAME <= value < 2**24:
                     raise BrokenError(PROTOCOL_ERROR, "no such size of frames")
                 self._frame_size = min(value, 2**20)
             elif name == frames.ENABLE_PUSH and value > 1:
                 raise BrokenError(PROTOCOL_ERROR, "push is on or off")
+        if window != self._initial:
+            self._count_idle(len(self.streams) // _STREAMS_PER_FRAME)
+            self._change_initial(window)
         self.write(frames.frame(SETTINGS, ACK, 0))
 
     def _change_initial(self, value: int) -> None:
@@ -361,10 +407,10 @@ class Http2Connection(Sending, asyncio.Protocol):
             if grown > 0 and stream.pending:
                 self._send_pending(stream)
 
-    def _count_idle(self) -> None:
+    def _count_idle(self, count: int = 1) -> None:
         """Frames without any request in them: a peer that sends little else is cut off."""
         if self.heard_s - self._idle_since >= 1.0:
             self._idle_frames, self._idle_since = 0, self.heard_s
-        self._idle_frames += 1
+        self._idle_frames += count
         if self._idle_frames > _MOST_IDLE_FRAMES:
             raise BrokenError(frames.ENHANCE_YOUR_CALM, "too many frames without a request")

@@ -1,5 +1,8 @@
 """What a server sends on an HTTP/2 connection: frames, as far as its peer has room for them."""
 
+import asyncio
+from collections import Counter
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from cosmo.live.picker import frames
@@ -8,6 +11,7 @@ from cosmo.live.picker.frames import DATA, END_HEADERS, END_STREAM, HEADERS, USU
 OWN_WINDOW = 262_144  # bytes of a stream that peers may send before they are read
 CONNECTION_WINDOW = 1024 * 1024  # the same of all streams together
 _MOST_PENDING = 1024 * 1024  # bytes of a stream that its peer has no window for
+_RESERVED = _SHARE = 0.25  # of all streams: what is left for peers that have less than a share
 
 
 class Handler(Protocol):
@@ -18,22 +22,43 @@ class Handler(Protocol):
         ...
 
     def closed(self) -> None:
-        """The stream is over before it was answered to its end."""
+        """The stream is over; said once, however it has ended."""
         ...
+
+
+class OpenStreams:
+    """How many streams are open, of all connections together and of each peer."""
+
+    def __init__(self) -> None:
+        self.total, self._of = 0, Counter[str]()
+
+    def room_for(self, peer: str, most: int) -> bool:
+        """Whether a peer may have the one that it has just opened: the last quarter of all is for
+        those who have less than a quarter, so that nobody can hold all of them.
+        """
+        kept = int(_RESERVED * most) if self._of[peer] > _SHARE * most else 0
+        return self.total <= most - kept
+
+    def add(self, peer: str, change: int) -> None:
+        """One more, or one less."""
+        self.total += change
+        self._of[peer] += change
+        if not self._of[peer]:
+            del self._of[peer]
 
 
 class Stream:
     """One request, from its headers to the end of both directions."""
 
-    __slots__ = ("connection", "credit", "handler", "here_ended", "id", "pending", "pending_bytes",
-                 "there_ended", "unread", "window")  # fmt: skip
+    __slots__ = ("connection", "credit", "handler", "here_ended", "id", "pending", "there_ended",
+                 "trailers", "unread", "window")  # fmt: skip
 
     def __init__(self, connection: "Sending", number: int, window: int) -> None:
         self.connection, self.id, self.window = connection, number, window
         self.unread = OWN_WINDOW  # that the peer may still send
         self.credit = 0  # bytes that were read and not given back yet
-        self.pending: list[bytes] = []  # frames that wait for the peer's window
-        self.pending_bytes = 0
+        self.pending = bytearray()  # what waits for the peer's window
+        self.trailers = b""  # what comes after that
         self.here_ended = self.there_ended = False
         self.handler: Handler | None = None
 
@@ -63,8 +88,10 @@ class Sending:
     heard_s: float  # when the peer was last heard of
     busy_s: float  # when it last had a stream
     peer = ""  # who it is, as far as limits go
+    place = ""  # the same, with its port
 
-    def __init__(self) -> None:
+    def __init__(self, open_streams: OpenStreams) -> None:
+        self.open_streams = open_streams
         self.streams: dict[int, Stream] = {}
         self._window = self._initial = USUAL_WINDOW  # of the peer: the connection's, a new stream's
         self._frame_size = frames.USUAL_FRAME
@@ -94,41 +121,34 @@ class Sending:
             self._window -= size
             self.write(frames.frame(DATA, 0, stream.id, data))
             return
-        stream.pending.append(data)
-        stream.pending_bytes += size
+        stream.pending += data
         self._waiting_bytes += size
-        if stream.pending_bytes > _MOST_PENDING:
+        if len(stream.pending) > _MOST_PENDING:
             self.reset(stream, frames.ENHANCE_YOUR_CALM)
             return
         self._send_pending(stream)
 
     def _send_pending(self, stream: Stream) -> None:
         while stream.pending:
-            data = stream.pending[0]
-            if not data:  # the marker of an end, with the trailers after it
-                del stream.pending[0]
-                self._finish(stream, stream.pending.pop())
-                return
             room = min(stream.window, self._window, self._frame_size)
             if room <= 0:
                 return
-            part, rest = data[:room], data[room:]
-            if rest:
-                stream.pending[0] = rest
-            else:
-                del stream.pending[0]
+            part = bytes(stream.pending[:room])
+            del stream.pending[:room]
             stream.window -= len(part)
             self._window -= len(part)
-            stream.pending_bytes -= len(part)
             self._waiting_bytes -= len(part)
             self.write(frames.frame(DATA, 0, stream.id, part))
-        self._give_back(stream)
+        if stream.trailers:
+            self._finish(stream, stream.trailers)
+        else:
+            self._give_back(stream)
 
     def end(self, stream: Stream, block: bytes) -> None:
         """Trailers, after all that waits."""
         stream.here_ended = True
         if stream.pending:
-            stream.pending += [b"", block]
+            stream.trailers = block
         else:
             self._finish(stream, block)
 
@@ -144,23 +164,31 @@ class Sending:
         """End a stream at once."""
         stream.here_ended = True
         if self.streams.get(stream.id) is stream:
-            self._forget(stream)
             if not self._closed:
                 self.write(frames.frame(frames.RESET, 0, stream.id, frames.WORD.pack(code)))
-            self._tell_closed(stream)
+            self._forget(stream)
 
     def _forget(self, stream: Stream) -> None:
-        self.streams.pop(stream.id, None)
-        self._waiting_bytes -= stream.pending_bytes
+        """A stream is over: whoever has it hears so, and whatever it held is given back."""
+        if self.streams.pop(stream.id, None) is None:
+            return
+        self.open_streams.add(self.peer, -1)
+        self._waiting_bytes -= len(stream.pending)
         stream.pending.clear()
-        stream.pending_bytes = 0
         self.busy_s = self.heard_s
-
-    def _tell_closed(self, stream: Stream) -> None:
         handler, stream.handler = stream.handler, None
         stream.here_ended = True
         if handler is not None:
-            handler.closed()
+            self._call(stream, handler.closed)
+
+    def _call(self, stream: Stream, function: Callable[..., None], *given: Any) -> None:
+        """Call a handler; what it raises ends its own stream, and no other of the connection."""
+        try:
+            function(*given)
+        except Exception as error:
+            told = {"message": "a call of a proxy has failed", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(told)
+            self.reset(stream, frames.INTERNAL_ERROR)
 
     def _give_back(self, stream: Stream) -> None:
         """Let the peer send more, once what it has sent has gone on."""

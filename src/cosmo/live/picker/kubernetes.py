@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from cosmo.errors import InputError
+from cosmo.files import MOST_KEY, read_bytes
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _SPEC = re.compile(r"([a-z0-9.-]+)/([a-z0-9.-]+)(?::(\d{1,5}))?(?:@(http://\S+))?")
@@ -24,6 +25,8 @@ _POOLS = "/apis/inference.networking.k8s.io/v1/namespaces/{}/inferencepools/{}"
 _SLICES = "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices"
 _PODS = "/api/v1/namespaces/{}/pods"
 _MOST_BYTES = 16 * 1024 * 1024  # of a list, or of one change
+_MOST_NAME = 253  # characters of an object's name, as Kubernetes has it
+_PIECE = 65_536
 _PATIENCE_S, _WATCH_S = 10.0, 300  # for an answer; after which the server ends a watch
 
 Addresses = Callable[[Any], list[str]]  # of an object of the API server's
@@ -62,32 +65,37 @@ class Api:
 
     async def get(self, path: str) -> Any:
         """A whole document."""
-        async with asyncio.timeout(_PATIENCE_S), contextlib.aclosing(self._body(path)) as parts:
-            found = b""
+        found = bytearray()
+        async with contextlib.aclosing(self._body(path, _PATIENCE_S)) as parts:
             async for part in parts:
                 found += part
                 if len(found) > _MOST_BYTES:
                     raise ApiError(f"{path}: more than {_MOST_BYTES} bytes")
-        return json.loads(found)
+        return await asyncio.to_thread(json.loads, bytes(found))
 
     async def lines(self, path: str) -> AsyncGenerator[Any, None]:
         """Documents, one a line, as they come."""
-        rest = b""
-        async with contextlib.aclosing(self._body(path)) as parts:
+        line = bytearray()
+        async with contextlib.aclosing(self._body(path, _WATCH_S + _PATIENCE_S)) as parts:
             async for part in parts:
-                *whole, rest = (rest + part).split(b"\n")
-                if len(rest) > _MOST_BYTES:
-                    raise ApiError(f"{path}: a line of more than {_MOST_BYTES} bytes")
-                for line in whole:
+                *ends, rest = part.split(b"\n")
+                for end in ends:
+                    line += end
                     if line.strip():
-                        yield json.loads(line)
+                        yield json.loads(bytes(line))
+                    line.clear()
+                line += rest
+                if len(line) > _MOST_BYTES:
+                    raise ApiError(f"{path}: a line of more than {_MOST_BYTES} bytes")
 
-    async def _body(self, path: str) -> AsyncGenerator[bytes, None]:
+    async def _body(self, path: str, within_s: float) -> AsyncGenerator[bytes, None]:
+        """The content of an answer, in small pieces; TimeoutError if it has not ended by then."""
+        end_s = asyncio.get_running_loop().time() + within_s
         async with asyncio.timeout(_PATIENCE_S):
             reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._ssl)
         try:
             if self._ssl is not None:  # tokens are renewed on disk
-                self._token = (_ACCOUNT / "token").read_text().strip()
+                self._token = read_bytes(_ACCOUNT / "token", MOST_KEY).decode().strip()
             told = f"GET {path} HTTP/1.1\r\nHost: {self._host}\r\nAccept: application/json\r\n"
             told += f"Authorization: Bearer {self._token}\r\n" if self._token else ""
             writer.write(f"{told}Connection: close\r\n\r\n".encode())
@@ -97,12 +105,18 @@ class Api:
             if status != "200":
                 raise ApiError(f"{path.partition('?')[0]}: status {status}")
             chunked = "\r\ntransfer-encoding: chunked" in head
+            left = 0  # of a chunk
             while True:
-                if not chunked:
-                    part = await reader.read(65_536)
-                else:
-                    size = int((await reader.readline()).split(b";")[0] or b"0", 16)
-                    part = (await reader.readexactly(size + 2))[:-2] if size else b""
+                async with asyncio.timeout_at(end_s):
+                    if chunked and not left:
+                        left = int((await reader.readline()).split(b";")[0] or b"0", 16)
+                        if left <= 0:
+                            return
+                    part = await reader.read(min(left, _PIECE) if chunked else _PIECE)
+                    left -= len(part)
+                    if chunked and not left:
+                        await reader.readexactly(2)
+                await asyncio.sleep(0)  # others have their turn, however much is there
                 if not part:
                     return
                 yield part
@@ -112,22 +126,27 @@ class Api:
             writer.close()
 
 
-async def watched(spec: str, pool: bool) -> AsyncGenerator[list[str], None]:
-    """Addresses of NAMESPACE/NAME[:PORT][@http://PROXY], at once and whenever they change; ends
-    when the watch does. InputError for another `spec`; OSError or ValueError if the API fails.
-    """
+def checked_spec(spec: str) -> tuple[str, str, str | None, str | None]:
+    """(namespace, name, port, proxy) of NAMESPACE/NAME[:PORT][@http://PROXY]; else InputError."""
     match = _SPEC.fullmatch(spec)
     if match is None:
         raise InputError(
             f"picker.endpoints: {spec!r} must look like NAMESPACE/NAME:PORT or"
             " NAMESPACE/NAME:PORT@http://127.0.0.1:8001"
         )
-    namespace, name, port, url = match.groups()
+    return match[1], match[2], match[3], match[4]
+
+
+async def watched(spec: str, pool: bool) -> AsyncGenerator[list[str], None]:
+    """Addresses of NAMESPACE/NAME[:PORT][@http://PROXY], at once and whenever they change; ends
+    when the watch does. InputError for another `spec`; anything if the API answers with nonsense.
+    """
+    namespace, name, port, url = checked_spec(spec)
     api = Api(url or "")
     where = await (_of_pool if pool else _of_service)(api, namespace, name, port)
     query = f"{where.path}?labelSelector={quote(where.labels)}"
     listed = await api.get(query)
-    known = {each["metadata"]["name"]: where.addresses(each) for each in listed["items"]}
+    known = {_name_of(each): where.addresses(each) for each in listed["items"]}
     yield _all(known)
     version = listed["metadata"]["resourceVersion"]
     watch = f"{query}&watch=1&timeoutSeconds={_WATCH_S}&resourceVersion={quote(version)}"
@@ -136,11 +155,25 @@ async def watched(spec: str, pool: bool) -> AsyncGenerator[list[str], None]:
             kind, changed = change["type"], change["object"]
             if kind == "ERROR":  # too old: whoever asks lists again
                 return
-            if kind == "DELETED":
-                known.pop(changed["metadata"]["name"], None)
-            elif kind in ("ADDED", "MODIFIED"):
-                known[changed["metadata"]["name"]] = where.addresses(changed)
+            if kind not in ("ADDED", "MODIFIED", "DELETED"):
+                continue
+            name, addresses = _name_of(changed), []
+            if kind != "DELETED":
+                addresses = where.addresses(changed)
+            if addresses == known.get(name, []):  # a pod says often that nothing has changed
+                continue
+            if addresses:
+                known[name] = addresses
+            else:
+                del known[name]
             yield _all(known)
+
+
+def _name_of(thing: Any) -> str:
+    name = thing["metadata"]["name"]
+    if not isinstance(name, str) or len(name) > _MOST_NAME:
+        raise ApiError(f"an object whose name is {str(name)[:60]!r}")
+    return name
 
 
 def _all(known: dict[str, list[str]]) -> list[str]:

@@ -13,7 +13,7 @@ from cosmo.live.picker import ext_proc, grpc_calls
 from cosmo.live.picker.frames import Request
 from cosmo.live.picker.grpc_calls import Call, HealthCheck
 from cosmo.live.picker.http2 import Http2Connection
-from cosmo.live.picker.http2_sending import Stream
+from cosmo.live.picker.http2_sending import OpenStreams, Stream
 
 if TYPE_CHECKING:
     from cosmo.live.picker.serve_picker import PickerServer
@@ -38,17 +38,22 @@ class PickerListener:
         self._open = grpc_calls.opened(
             {
                 ext_proc.PROCESS: self._process,
-                grpc_calls.HEALTH_CHECK: lambda stream, _: HealthCheck(stream, node.health),
+                grpc_calls.HEALTH_CHECK: self._check,
             }
         )
         self._connections: set[Http2Connection] = set()
+        self._open_streams = OpenStreams()
+        node.callers.busy_too = lambda: [each.place for each in self._connections if each.streams]
         self._server: asyncio.Server | None = None
         self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Take calls."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connection, sock=self._socket, ssl=self._ssl)
+        patience_s = self._config.limits.receive_s if self._ssl else None
+        self._server = await loop.create_server(
+            self._connection, sock=self._socket, ssl=self._ssl, ssl_handshake_timeout=patience_s
+        )
         self._looking = loop.create_task(self._look())
 
     async def serve(self) -> None:
@@ -78,7 +83,8 @@ class PickerListener:
 
     def _connection(self) -> Http2Connection:
         most = self._config.limits.calls
-        return Http2Connection(self._open, most, self._made, self._connections.discard)
+        forget = self._connections.discard
+        return Http2Connection(self._open, most, self._made, forget, self._open_streams)
 
     def _made(self, connection: Http2Connection) -> bool:
         """Whether a peer may have this connection."""
@@ -86,7 +92,8 @@ class PickerListener:
             self._node.counters.add("hung_up_total")
             return False
         transport, tls = connection.transport, self._config.tls
-        connection.peer = owner_of(_name_of(transport))
+        connection.place = _name_of(transport)
+        connection.peer = owner_of(connection.place)
         if tls.certificate:
             names = _certified(transport)
             if tls.allowed and not names & set(tls.allowed):
@@ -117,11 +124,22 @@ class PickerListener:
     def _process(self, stream: Stream, _: Request) -> Call:
         from cosmo.live.picker.serve_picker import PickerCall
 
-        node, connection = self._node, stream.connection
-        if not node.take(connection.peer):
-            node.counters.add("turned_away_total", status="grpc")
-            return grpc_calls.refused(stream, grpc_calls.RESOURCE_EXHAUSTED, "too many calls")
-        return PickerCall(stream, node)
+        if self._room_for(stream) and self._node.take(stream.connection.peer):
+            return PickerCall(stream, self._node)
+        return self._turned_away(stream)
+
+    def _check(self, stream: Stream, _: Request) -> Call:
+        if self._room_for(stream):
+            return HealthCheck(stream, self._node.health)
+        return self._turned_away(stream)
+
+    def _room_for(self, stream: Stream) -> bool:
+        most = self._node.config.limits.calls
+        return self._open_streams.room_for(stream.connection.peer, most)
+
+    def _turned_away(self, stream: Stream) -> Call:
+        self._node.counters.add("turned_away_total", status="grpc")
+        return grpc_calls.refused(stream, grpc_calls.RESOURCE_EXHAUSTED, "too many calls")
 
 
 def _name_of(transport: Any) -> str:

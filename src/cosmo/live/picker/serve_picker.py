@@ -45,6 +45,8 @@ class PickerCall(Call):
         phase = None if asking is None else asking.WhichOneof("request")
         if phase is None:
             self.finish(grpc_calls.INVALID_ARGUMENT, "not a ProcessingRequest")
+        elif ext_proc.is_too_long(asking, phase):
+            self.finish(grpc_calls.INVALID_ARGUMENT, "too many headers or entries")
         elif phase == "request_headers":
             self._decide(asking)
         elif phase == "response_headers":
@@ -89,14 +91,17 @@ class PickerCall(Call):
         if self._item is not None and not self._item.ended:
             self._server.core.result(self._item, b"")
 
-    def half_closed(self) -> None:
-        """The proxy has no more to say: a request that was not answered by now never is."""
-        self.closed()
-        self.finish(grpc_calls.OK)
+    def finish(self, code: int, why: str = "") -> None:
+        """No more is heard of the request: one that was not answered by now never is."""
+        self._give_up()
+        super().finish(code, why)
 
     def closed(self) -> None:
         """The stream is over."""
         super().closed()
+        self._give_up()
+
+    def _give_up(self) -> None:
         if self._item is not None and not self._item.ended:
             self._server.counters.add("cancelled_total")
             self._server.core.cancel(self._item)
@@ -156,8 +161,13 @@ class PickerServer(DecidingServer):
         async for found in self._source:
             if isinstance(found, str):
                 self.log.warning("endpoints are not known", why=found)
-            else:
+                continue
+            try:
                 self.take_endpoints(found)
+            except Exception as error:  # of a method, say: the next ones are taken again
+                self.log.warning(
+                    "endpoints cannot be taken", why=f"{type(error).__name__}: {error}"
+                )
 
     def take_endpoints(self, endpoints: list[Endpoint]) -> None:
         """These are all there are from now on."""
@@ -260,7 +270,7 @@ class PickerServer(DecidingServer):
             core.refused(item)
         elif status >= b"500":
             core.broke(sn, "connection" in details)
-            core.failed(item, Fate.FAILED, f"status {status.decode('ascii', 'replace')}")
+            core.failed(item, Fate.FAILED, f"status {status[:3].decode('ascii', 'replace')}")
         else:
             core.worked(sn)
             if not more:

@@ -16,7 +16,7 @@ from cosmo.errors import InputError
 from cosmo.files import read_bytes
 from cosmo.live.config import PickerGroup
 from cosmo.live.picker.endpoints import Endpoint
-from cosmo.live.picker.kubernetes import watched
+from cosmo.live.picker.kubernetes import checked_spec, watched
 
 _MOST_ENDPOINTS = 4096
 _MOST_BYTES = 1_000_000
@@ -33,14 +33,11 @@ def source_of(config: PickerGroup) -> Found:
     if kind == "static":
         return _once(endpoints_of(rest.split(","), config))
     if kind == "file" and rest:
-
-        async def of_file() -> list[Endpoint]:
-            return _of_file(Path(rest), config)
-
-        return _changes(of_file, config.every_s)
-    if kind == "dns" and re.fullmatch(r"[^\s:]+:\d{1,5}", rest):
+        return _changes(_FileSource(Path(rest), config).look, config.every_s)
+    if kind == "dns" and _is_place(rest):
         return _changes(lambda: _of_dns(rest, config), config.every_s)
     if kind in ("kubernetes", "inferencepool"):
+        checked_spec(rest)
         return _of_kubernetes(rest, kind == "inferencepool", config)
     raise InputError(
         f"picker.endpoints = {config.endpoints!r}: must be static:ADDRESS,…, file:PATH,"
@@ -61,36 +58,45 @@ def listed(config: PickerGroup) -> list[Endpoint]:
         raise InputError(f"picker.endpoints = {config.endpoints!r}: {error}") from None
 
 
+def _is_place(text: str) -> bool:
+    """Whether it is NAME:PORT."""
+    match = re.fullmatch(r"[^\s:]+:([0-9]{1,5})", text)
+    return match is not None and 0 < int(match[1]) < 65536
+
+
 def endpoint(address: str, config: PickerGroup, slots: int | None = None) -> Endpoint:
-    """One endpoint; InputError if its address is not IP:PORT."""
+    """One endpoint, its address as proxies write it; InputError if that is not IP:PORT."""
     host, _, port = address.rpartition(":")
     try:
-        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
-        good = port.isdigit() and 0 < int(port) < 65536 and (":" in host) == host.startswith("[")
+        ip = str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
     except ValueError:
-        good = False
-    if not good or slots == 0:
-        raise InputError(f"endpoint {address!r}: must be IP:PORT, with slots of at least 1")
+        ip = ""
+    # The zone of an address (%eth0) is any text, and no proxy knows it.
+    good = bool(ip) and "%" not in ip and (":" in ip) == host.startswith("[")
+    if not good or not _is_place(f"ip:{port}") or slots == 0:
+        told = address if len(address) < 100 else f"{address[:100]}…"
+        raise InputError(f"endpoint {told!r}: must be IP:PORT, with slots of at least 1")
     shape = config.endpoint.model_dump()
     if slots is not None:
         shape["slots"] = slots
-    return Endpoint(address, **shape, up_mbps=config.link_mbps, down_mbps=config.link_mbps)
+    place = f"[{ip}]:{int(port)}" if ":" in ip else f"{ip}:{int(port)}"
+    return Endpoint(place, **shape, up_mbps=config.link_mbps, down_mbps=config.link_mbps)
 
 
 def endpoints_of(lines: Iterable[str], config: PickerGroup) -> list[Endpoint]:
     """Endpoints of lines; empty ones and comments are skipped. InputError names a bad line."""
     found: dict[str, Endpoint] = {}
-    for line in lines:
-        text = line.partition("#")[0].strip()
+    for text in dict.fromkeys(line.partition("#")[0].strip() for line in lines):
         if not text:
             continue
         match = _LINE.fullmatch(text)
         if match is None:
             raise InputError(f"endpoint {text[:60]!r}: must look like IP:PORT or IP:PORT slots=4")
         slots = int(match[2]) if match[2] else None
-        found[match[1]] = endpoint(match[1], config, slots)
-    if len(found) > _MOST_ENDPOINTS:
-        raise InputError(f"{len(found)} endpoints: must be at most {_MOST_ENDPOINTS}")
+        made = endpoint(match[1], config, slots)
+        found[made.address] = made
+        if len(found) > _MOST_ENDPOINTS:
+            raise InputError(f"more than {_MOST_ENDPOINTS} endpoints: must be at most that many")
     return list(found.values())
 
 
@@ -105,7 +111,7 @@ async def _changes(look: Callable[[], Awaitable[list[Endpoint]]], every_s: float
     while True:
         try:
             found: list[Endpoint] | str = sorted(await look(), key=lambda each: each.address)
-        except (InputError, OSError, ValueError) as error:
+        except Exception as error:  # whatever a file or a resolver says
             found = f"{type(error).__name__}: {error}"[:200]
         if found != before:
             yield found
@@ -115,6 +121,24 @@ async def _changes(look: Callable[[], Awaitable[list[Endpoint]]], every_s: float
 
 def _of_file(path: Path, config: PickerGroup) -> list[Endpoint]:
     return endpoints_of(read_bytes(path, _MOST_BYTES).decode().splitlines(), config)
+
+
+class _FileSource:
+    """A file that is read again and again, and understood again only if it is another one."""
+
+    def __init__(self, path: Path, config: PickerGroup) -> None:
+        self._path, self._config = path, config
+        self._before: bytes | None = None
+        self._found: list[Endpoint] = []
+
+    async def look(self) -> list[Endpoint]:
+        """Its endpoints; whatever is slow about it holds nobody up."""
+        content = await asyncio.to_thread(read_bytes, self._path, _MOST_BYTES)
+        if content != self._before:
+            lines = content.decode().splitlines()
+            self._found = await asyncio.to_thread(endpoints_of, lines, self._config)
+            self._before = content
+        return self._found
 
 
 async def _of_dns(name: str, config: PickerGroup) -> list[Endpoint]:
@@ -135,11 +159,13 @@ async def _of_kubernetes(spec: str, pool: bool, config: PickerGroup) -> Found:
         try:
             async with contextlib.aclosing(watched(spec, pool)) as changes:
                 async for addresses in changes:
-                    found: list[Endpoint] | str = endpoints_of(addresses, config)
+                    found: list[Endpoint] | str = await asyncio.to_thread(
+                        endpoints_of, addresses, config
+                    )
                     if found != before:
                         yield found
                         before = found
-        except (InputError, OSError, ValueError, LookupError, TypeError) as error:
+        except Exception as error:  # an API server may answer with any document
             found = f"{type(error).__name__}: {error}"[:200]
             if found != before:
                 yield found
