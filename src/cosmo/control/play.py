@@ -55,6 +55,7 @@ def play(
     progress: Progress | None = None,
     watchers: Sequence[Watcher] = (),
     compiled: bool = True,
+    remarks: set[str] | None = None,
 ) -> list[Outcome]:
     """Play episodes side by side with one method; what became of each.
 
@@ -63,6 +64,8 @@ def play(
 
     `numbers` are the episodes' numbers in their run (0, 1, … by default): together with the seed,
     which may differ from world to world, they determine the method's own random draws.
+
+    `remarks` is given what the method says of what it has met (`Dispatcher.remark`).
 
     An engine whose nodes decide by themselves (`live`) plays the episodes itself: the method must
     be given by name, and nobody can look on.
@@ -92,9 +95,11 @@ def play(
         and all(type(watcher) is Regret for watcher in watchers)
     ):
         regret = bool(watchers)
-        return play_compiled(
+        outcomes = play_compiled(
             scenario, episodes, method.carries, dispatcher, updater, regret, progress, pace
         )
+        _note_remarks(remarks, method, dispatcher, updater)
+        return outcomes
     if compiled:
         dispatcher = with_compiled_rows(dispatcher)
     for watcher in watchers:
@@ -106,7 +111,19 @@ def play(
     outcomes = [worlds.outcome(world) for world in range(len(worlds))]
     for watcher in watchers:
         outcomes = watcher.ended(outcomes)
+    _note_remarks(remarks, method, dispatcher, updater)
     return outcomes
+
+
+def _note_remarks(
+    remarks: set[str] | None, method: Method, dispatcher: Dispatcher, updater: Updater | None
+) -> None:
+    if remarks is not None:
+        sides = dispatcher, updater
+        said = [
+            str(ask(method, lambda side: side.remark(), side)) for side in sides if side is not None
+        ]
+        remarks.update(line for line in said if line)
 
 
 def turns(
