@@ -151,10 +151,11 @@ def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, monkeypatch):
     assert one.keys() == other.keys()
     for name, value in one.items():
         np.testing.assert_array_equal(value, other[name], name)
-    multi_node = load_controller(tmp_path / "whole").agents.multi_node
+    agents = load_controller(tmp_path / "whole").agents
+    multi_node = agents.multi_node
     assert multi_node.scaled.middle != START
     assert any(multi_node.scaled.by_balance)
-    assert multi_node.trained.ens == (1, 4)
+    assert agents.ranges[1].ens == (1, 4)
 
 
 def test_it_is_one_run():

@@ -551,18 +551,6 @@ def test_parts_can_be_left_out():
         method("cosmo-next:off=update")
 
 
-def test_a_site_beyond_the_trained_ones_is_noticed():
-    ours = method("cosmo-next")
-    assert ours.notice(site(load("district"))) == ""
-    assert ours.notice(site(load("paper", ["workload.rate=900"]))) == ""  # learns elsewhere
-    city = ours.notice(site(load("city")))
-    assert "300 ENs (trained: 1 to 30), 60 SNs (trained: 1 to 20)" in city
-    # 300 tasks/s of 650 000 cycles at 30 ENs of 36 000 a ms, with 20 SNs of 108 000.
-    load_asked = round(300 * 650.0 * 30 / (30 * 36_000 + 20 * 108_000), 2)
-    assert f" {load_asked:g} of the capacity" in ours.notice(site(load("district"), rate=300.0))
-    assert method("self-tracking").notice(site(load("city"))) == ""
-
-
 @pytest.mark.parametrize(("name", "alone"), [("paper", True), ("shared-sn", False)])
 def test_prices_decide_until_something_tells_of_others(name, alone):
     scenario = load(name, ["workload.rate=260", "episode.window_ms=1500", "episode.warmup_ms=0"])

@@ -29,7 +29,7 @@ from cosmo.control import simulate as play_episodes
 from cosmo.errors import InputError
 from cosmo.measure import lost_task_notices, task_table
 from cosmo.tables import write_table
-from cosmo.world import site_of
+from cosmo.world import hidden_of, site_of
 
 
 def simulate(
@@ -118,8 +118,10 @@ def simulate(
         of_trace = *unread_notices(scenario), *resampling_notices(scenario, seed, episodes)
         for line in (*of_trace, *lost):
             notes.print(line, soft_wrap=True)
-    if noticed := chosen.notice(site_of(scenarios[0])):
-        notes.print(noticed, soft_wrap=True)
+    noticed = chosen.notice(site_of(scenarios[0]), hidden_of(scenarios[0]))
+    met = {line for result in results for line in result.remarks}
+    for line in filter(None, (noticed, *sorted(met))):
+        notes.print(line, soft_wrap=True)
     if tasks_out is not None:
         notes.print(f"wrote {tasks_out}", soft_wrap=True)
     if view is not None:

@@ -55,6 +55,7 @@ def play(
     progress: Progress | None = None,
     watchers: Sequence[Watcher] = (),
     compiled: bool = True,
+    remarks: set[str] | None = None,
 ) -> list[Outcome]:
     """Play episodes side by side with one method.
 
@@ -72,13 +73,13 @@ def play(
         progress: Called now and then with the number of tasks that have entered all worlds.
         watchers: Observers of decisions and outcomes (`cosmo.world.watch`).
         compiled: False: rules are run as plain Python, as on a node.
+        remarks: Is given what the method says of what it has met (`Dispatcher.remark`).
 
     Returns:
         What became of each episode, in their order.
 
     Raises:
         InputError: In one line, for bad input, or if the method answers wrongly.
-
     """
     seeds = [seed] * len(episodes) if isinstance(seed, int) else seed
     numbers = range(len(episodes)) if numbers is None else numbers
@@ -105,9 +106,11 @@ def play(
         and all(type(watcher) is Regret for watcher in watchers)
     ):
         regret = bool(watchers)
-        return play_compiled(
+        outcomes = play_compiled(
             scenario, episodes, method.carries, dispatcher, updater, regret, progress, pace
         )
+        _note_remarks(remarks, method, dispatcher, updater)
+        return outcomes
     if compiled:
         dispatcher = with_compiled_rows(dispatcher)
     for watcher in watchers:
@@ -119,7 +122,19 @@ def play(
     outcomes = [worlds.outcome(world) for world in range(len(worlds))]
     for watcher in watchers:
         outcomes = watcher.ended(outcomes)
+    _note_remarks(remarks, method, dispatcher, updater)
     return outcomes
+
+
+def _note_remarks(
+    remarks: set[str] | None, method: Method, dispatcher: Dispatcher, updater: Updater | None
+) -> None:
+    if remarks is not None:
+        sides = dispatcher, updater
+        said = [
+            str(ask(method, lambda side: side.remark(), side)) for side in sides if side is not None
+        ]
+        remarks.update(line for line in said if line)
 
 
 def turns(

@@ -25,6 +25,7 @@ class Simulation:
     outcomes: list[Outcome]
     episodes: list[dict[str, float]]
     widened: float = 1.0  # what intervals are multiplied by: episodes of a trace depend on another
+    remarks: tuple[str, ...] = ()  # of the method, on what it met and was not made for
 
     @property
     def metrics(self) -> dict[str, Interval]:
@@ -98,6 +99,7 @@ def simulate_runs(
     numbered = range(first_episode, first_episode + episodes)
     worlds = [(seed, number) for seed in seeds for number in numbered]
     outcomes: list[Outcome] = []
+    remarks: set[str] = set()
     at_once, alone = worlds_at_once(scenario), engine_of(scenario).play is not None
     # Nodes that decide by themselves make the method anew, by its name.
     given, watchers = (method, []) if alone else (chosen, [Regret(scenario, chosen)])
@@ -116,7 +118,9 @@ def simulate_runs(
                 share_done((done + size * generated / max(total, 1)) / len(worlds))
 
         own_seeds, numbers = [seed for seed, _ in here], [number for _, number in here]
-        outcomes += play(scenario, given, batch, own_seeds, numbers, report, watchers)
+        outcomes += play(
+            scenario, given, batch, own_seeds, numbers, report, watchers, remarks=remarks
+        )
     if share_done is not None:
         share_done(1.0)
     metrics = [episode_metrics(scenario, outcome, chosen.carries) for outcome in outcomes]
@@ -125,6 +129,7 @@ def simulate_runs(
             outcomes[first:last],
             metrics[first:last],
             widened_at(scenario, worlds[first:last], tasks),
+            tuple(sorted(remarks)),
         )
         for first in range(0, len(worlds), episodes)
         for last in (first + episodes,)

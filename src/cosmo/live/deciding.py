@@ -69,6 +69,7 @@ class DecidingServer(NodeServer):
             method, fallback, self.site, self.config.number, wanted.slow_ms, names
         )
         made.report = self._deciding
+        made.remarks.tell = lambda line: self.log.warning("outside of its training", what=line)
         return made
 
     def _shadow(self, config: NodeConfig) -> Shadow | None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cosmo.live.remarks import Remarks
 from cosmo.node import Dispatcher, DispatchObservation, Feedback, Method, Site
 from cosmo.node.guard import ask, checked_actions, made_dispatcher
 
@@ -15,6 +16,7 @@ class DispatcherRunner:
         self.method, self.site, self.index = method, site, index
         self._dispatcher = made_dispatcher(method, site)
         self._fates: list[KnownFate] = []
+        self.remarks = Remarks()
 
     @property
     def name(self) -> str:

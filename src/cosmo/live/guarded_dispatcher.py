@@ -89,6 +89,7 @@ class GuardedDispatcherRunner(DispatcherRunner):
             self._fault(f"took {1000 * max(took, worked):.1f} ms, limit {1000 * self._slow_s:g}")
         else:
             self._good += 1
+            self.remarks.decided(self._dispatcher.remark)
             if self._good >= _GOOD_ANSWERS:
                 self._faults = 0
         return action

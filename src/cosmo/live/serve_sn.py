@@ -105,6 +105,7 @@ class SnServer(NodeServer):
             return None
         made = GuardedUpdaterRunner(method, self.site)
         made.report = lambda why: self.log.warning("updater failed", why=why)
+        made.remarks.tell = lambda line: self.log.warning("outside of its training", what=line)
         return made
 
     def reload(self, config: NodeConfig, method: Method) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
+from cosmo.live.remarks import Remarks
 from cosmo.node import Method, ResultObservation, Site, UpdateObservation
 from cosmo.node.guard import ask, checked_numbers, checked_ride, checked_update, made_updater
 
@@ -20,6 +21,7 @@ class UpdaterRunner:
         self.method = method
         self._updater = made_updater(method, site)
         self.rides = self._updater.rides  # whether it is to be asked before each result (R31)
+        self.remarks = Remarks()
 
     def decide(self, seen: UpdateObservation, ens: int) -> tuple[Bools, float, Floats]:
         """Return ([EN] whether to send, ms until the next decision, the numbers of the status)."""
@@ -54,7 +56,9 @@ class GuardedUpdaterRunner(UpdaterRunner):
     def decide(self, seen: UpdateObservation, ens: int) -> tuple[Bools, float, Floats]:
         """Return the updater's decision, or 'send nothing' after a fault."""
         try:
-            return super().decide(seen, ens)
+            decided = super().decide(seen, ens)
+            self.remarks.decided(self._updater.remark)
+            return decided
         except InputError as error:
             self.faults += 1
             self.report(str(error))

@@ -7,6 +7,7 @@ serve the embedded world, ns-3 and real nodes. The truth about other nodes is no
 
 from cosmo.node.calls import NOTHING, RAW, Dispatcher, Method, Updater
 from cosmo.node.feedback import DONE, EXPIRED, GIVEN_UP, REFUSED, Feedback
+from cosmo.node.hidden import Hidden
 from cosmo.node.observation import (
     NO_NODE,
     DispatchObservation,
@@ -35,6 +36,7 @@ __all__ = [
     "DispatchObservation",
     "Dispatcher",
     "Feedback",
+    "Hidden",
     "Links",
     "Method",
     "Nodes",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosmo.node.feedback import Feedback
+from cosmo.node.hidden import NOTHING_HIDDEN, Hidden
 from cosmo.node.observation import (
     DispatchObservation,
     ResultObservation,
@@ -57,6 +58,13 @@ class Dispatcher:
         """
         return None
 
+    def remark(self) -> str:
+        """One line for people on what it has met so far and is not made for; empty if nothing.
+
+        Has no effect on later decisions.
+        """
+        return ""
+
     def take_over(self, before: "Dispatcher", /) -> bool:
         """Know what `before` knows, which was made by the same method for a site that has fewer SNs
         at the end of each EN's; False if it cannot, and begins without memory.
@@ -98,6 +106,10 @@ class Updater:
         """
         return states.state[:, :RAW_FIELDS]
 
+    def remark(self) -> str:
+        """As `Dispatcher.remark`."""
+        return ""
+
     @property
     def sends_raw(self) -> bool:
         """Whether a status is the raw state, and not numbers of another kind."""
@@ -121,8 +133,11 @@ class Method:
         """A fresh updater for the SNs of a site; asked for only if updates carry something."""
         raise NotImplementedError(f"{type(self).__name__} has no updater")
 
-    def notice(self, site: Site) -> str:
-        """One line for people who play it at a site that it is not made for; empty if it is."""
+    def notice(self, site: Site, hidden: Hidden = NOTHING_HIDDEN) -> str:
+        """One line for people who play it at a site that it is not made for; empty if it is.
+
+        `hidden` is what they know of the site beyond what nodes are told.
+        """
         return ""
 
     @classmethod

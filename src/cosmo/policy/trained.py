@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from cosmo.errors import InputError
-from cosmo.node import Dispatcher, Method, Site, Updater
+from cosmo.node import Dispatcher, Hidden, Method, Site, Updater
+from cosmo.node.hidden import NOTHING_HIDDEN
 from cosmo.policy.controller import load_controller
 from cosmo.policy.learned_methods import LEARNED, learned_method
 from cosmo.seeds import run_digest
@@ -35,7 +36,7 @@ class Trained(Method):
         runs = [self.controller.run_of(run, site) for run in asked]
         return self.controller.agents.of(runs).at_work()
 
-    def notice(self, site: Site) -> str:
+    def notice(self, site: Site, hidden: Hidden = NOTHING_HIDDEN) -> str:
         """What about a site the controller has not been trained for."""
         kind, trained = learned_method(self.controller.method), self.controller.sns
         here = site.links.reach.shape[1]
@@ -44,7 +45,7 @@ class Trained(Method):
                 f"{kind.name} was trained where an EN reaches {trained} SN(s); here it reaches"
                 f" {here}: train it for this site"
             )
-        return self._at_work(site).notice(site)
+        return self._at_work(site).notice(site, hidden)
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """The EN agents."""

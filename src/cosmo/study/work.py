@@ -18,7 +18,7 @@ from cosmo.study.focus import base_name
 from cosmo.study.plan import OwnTraining, Plan
 from cosmo.study.tune_units import tune_units
 from cosmo.study.units import BoundUnit, PlayUnit, TrainUnit, Unit, at_load
-from cosmo.world import site_of
+from cosmo.world import hidden_of, site_of
 
 _Point = tuple[Scenario, str, float]  # scenario, arrivals, rate
 
@@ -132,7 +132,7 @@ def notices(plan: Plan) -> list[str]:
         if name not in made:
             made[name] = method(name)
         there = at_load(scenario, process, rate)
-        line = made[name].notice(site_of(there))
+        line = made[name].notice(site_of(there), hidden_of(there))
         if line:
             found.setdefault((scenario.name, name), f"{scenario.name}: {line}")
     return list(found.values())

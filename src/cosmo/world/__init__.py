@@ -5,7 +5,7 @@
 
 from cosmo.world.batch import Batch, Decisions
 from cosmo.world.outcome import Outcome, StatusRecord
-from cosmo.world.site import site_of
+from cosmo.world.site import hidden_of, site_of
 from cosmo.world.truth import Settled, Truth
 from cosmo.world.watch import Watcher
 from cosmo.world.worlds import Network, Worlds
@@ -20,5 +20,6 @@ __all__ = [
     "Truth",
     "Watcher",
     "Worlds",
+    "hidden_of",
     "site_of",
 ]

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from cosmo.node import Links, Nodes, Prices, Scales, Site, Tasks
+import numpy as np
+
+from cosmo.node import Hidden, Links, Nodes, Prices, Scales, Site, Tasks
 from cosmo.scenario import Scenario
 from cosmo.seeds import Draws
 from cosmo.workload import squared_variation
@@ -56,4 +58,23 @@ def site_of(scenario: Scenario, streams: Sequence[tuple[int, int]] = ((0, 0),)) 
             per_number=weights.update_weight * weights.update_cost_per_dimension,
         ),
         draws=tuple(Draws.of(int(run), int(episode)) for run, episode in streams),
+    )
+
+
+def hidden_of(scenario: Scenario) -> Hidden:
+    """What a scenario does to its nodes that they are not told, for warnings to people."""
+    workload, tenants, outage = scenario.workload, scenario.background, scenario.sn.outage
+    weights = workload.weights or (1.0,)
+    rates, stays_ms = np.atleast_2d(tenants.rates), np.atleast_2d(tenants.dwell_ms)
+    present = rates.any(axis=-1) & (rates[..., 0] != rates[..., 1])  # else they never change
+    speeds = (scenario.en.speed, scenario.sn.speed)
+    return Hidden(
+        spread=workload.demand.spread,
+        load_ratio=max(weights) * len(weights) / sum(weights),
+        wave=0.0 if workload.wave is None else workload.wave.amplitude,
+        tenants_ms=float(np.where(present[:, None], stays_ms, 0.0).max()),
+        slowest=min([1.0, *(factor for each in speeds if each for factor in each.factors)]),
+        between_failures_ms=float("inf") if outage is None else outage.up_ms,
+        down_ms=0.0 if outage is None else outage.down_ms,
+        lost=scenario.status.loss_probability,
     )

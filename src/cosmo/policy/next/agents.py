@@ -2,20 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
-from cosmo.node import Dispatcher, Method, Site, Updater
+from cosmo.node import Dispatcher, Hidden, Method, Site, Updater
+from cosmo.node.hidden import NOTHING_HIDDEN
 from cosmo.policy.controller_fields import Fields, Shapes, size
 from cosmo.policy.next.en import NextDispatcher
+from cosmo.policy.next.met import met_by_ens, met_by_sns
 from cosmo.policy.next.multi_node.scaling import ScaledParameters
 from cosmo.policy.next.multi_node.trained import MultiNode, known_part, multi_node_from
 from cosmo.policy.next.pair import PairDispatcher
 from cosmo.policy.next.run_rows import RunRows
 from cosmo.policy.next.settings import NextSettings, settings_from
 from cosmo.policy.next.sn import CHANGE_SIZE, NextUpdater
+from cosmo.policy.next.trained_range import TrainedRange, range_from
 from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.policy.rules import multi_node, multi_node_updates
 from cosmo.policy.rules.multi_node_parameters import STORED_NAMES
@@ -32,6 +36,8 @@ class NextAgents:
     settings: NextSettings
     multi_node: MultiNode | None = None  # of a controller for all sites
     runs: tuple[int, ...] | None = None  # of each world; None: run k acts in world k
+    # Where one EN has one SN, and elsewhere, of a controller for all sites.
+    ranges: tuple[TrainedRange, TrainedRange] | None = None
 
     @property
     def dimensions(self) -> int:
@@ -98,7 +104,8 @@ class LearnedNext(Method):
         """The ENs."""
         agents = self.agents
         if agents.multi_node is not None and not agents.alone(site):
-            return multi_node.dispatcher(site, agents.multi_node.parameters(site))
+            remark = agents.ranges and partial(met_by_ens, agents.ranges[1])
+            return multi_node.dispatcher(site, agents.multi_node.parameters(site), remark)
         networks = NextDispatcher(site, agents.en, agents.run_rows(site.worlds), agents.settings)
         return networks if agents.multi_node is None else PairDispatcher(site, networks)
 
@@ -106,24 +113,29 @@ class LearnedNext(Method):
         """The SNs."""
         agents = self.agents
         if agents.multi_node is not None and not agents.alone(site):
-            return multi_node_updates.updater(site, agents.multi_node.parameters(site))
+            remark = agents.ranges and partial(met_by_sns, agents.ranges[1], site)
+            return multi_node_updates.updater(site, agents.multi_node.parameters(site), remark)
         return NextUpdater(site, agents.sn, agents.run_rows(site.worlds), agents.settings)
 
-    def notice(self, site: Site) -> str:
+    def notice(self, site: Site, hidden: Hidden = NOTHING_HIDDEN) -> str:
         """In one line, what of a site the controller was not trained for; empty if nothing."""
         agents = self.agents
-        if agents.multi_node is None or agents.alone(site):
+        if agents.ranges is None:
             return ""
-        return agents.multi_node.trained.beyond(site)
+        pairs, others = agents.ranges
+        return (pairs if agents.alone(site) else others).beyond(site, hidden)
 
 
 def next_agents(layers: Mapping[str, Layers], training: Fields) -> NextAgents:
     """From arrays by part and layer, and the configuration of training."""
-    settings, several = settings_from(training), None
+    settings, several, ranges = settings_from(training), None, None
     if training.has("crowd"):
         if not settings.single:
             raise ValueError(
                 "training.sn.single = false: must be true in a controller for all sites"
             )
-        several = multi_node_from(layers.get("crowd", {}), training.group("crowd"))
-    return NextAgents(layers.get("en", {}), layers.get("sn", {}), settings, several)
+        several = multi_node_from(layers.get("crowd", {}))
+        trained = range_from(training.group("crowd").group("kinds"))
+        ranges = trained.of_pairs(training), trained
+    en, sn = layers.get("en", {}), layers.get("sn", {})
+    return NextAgents(en, sn, settings, several, ranges=ranges)

@@ -30,7 +30,7 @@ from cosmo.policy.rules.multi_node_formulas import (
 )
 from cosmo.policy.rules.multi_node_parameters import Parameters
 from cosmo.policy.rules.multi_node_site import profile_of
-from cosmo.policy.rules.run import EnRule, RuleDispatcher
+from cosmo.policy.rules.run import EnRule, Remark, RuleDispatcher
 from cosmo.policy.rules.site import Known, draw_of, given, known_of, reached, reject, upload_ms
 
 Floats = NDArray[np.float64]
@@ -38,6 +38,8 @@ Ints = NDArray[np.int64]
 
 ENTRIES = 32  # own tasks that are remembered for each SN, and for the EN, the latest of them
 ERROR_WEIGHT = 1.0 / 12.0  # of the latest local task in the error of estimates
+LONG_WEIGHT = 1.0 / 400.0  # of the same over a long time
+LONG = 50.0  # longest deadlines over which loads are measured for people
 EXACT = 1e-3  # relative errors below are those of rounding, not of demands
 LEAST_ERROR_MS = 0.1
 
@@ -61,6 +63,11 @@ class State(NamedTuple):
     draws: Floats  # [world, EN, task, k]
     load: Floats  # [world, EN] share of the capacity that arrivals ask for
     load_at: Floats
+    long_load: Floats  # [world, EN] the same over a long time, and …
+    long_error: (
+        Floats  # … [world, EN] the errors below: for people alone, nothing is decided by them
+    )
+    long_mean: Floats
     work: Floats  # [world, EN, k] the backlog, in ms of the SN's full rate, …
     work_at: Floats  # … and of when
     full_at: Floats  # when the SN was last known to be full
@@ -137,6 +144,8 @@ def hear_local(fact: Any, state: Any) -> None:
             state.local_task[world, en, place] = -1
             state.local_error[world, en] += ERROR_WEIGHT * (off - state.local_error[world, en])
             state.local_mean[world, en] += ERROR_WEIGHT * (service - state.local_mean[world, en])
+            state.long_error[world, en] += LONG_WEIGHT * (off - state.long_error[world, en])
+            state.long_mean[world, en] += LONG_WEIGHT * (service - state.long_mean[world, en])
             return
 
 
@@ -255,6 +264,8 @@ def load_beyond(state: Any, task: Any) -> Any:
     gap = max(task.generated_ms - state.load_at[world, en], 0.0)
     load = smoothed(state.load[world, en], share, gap, p.load_window_ms)
     state.load[world, en] = load
+    long_ms = LONG * state.longest_ms
+    state.long_load[world, en] = smoothed(state.long_load[world, en], share, gap, long_ms)
     state.load_at[world, en] = task.generated_ms
     load = min(load, p.load_margin * state.planned[en])
     beyond_mean = max(task.cycles / state.mean_cycles - 1.0, 0.0)
@@ -318,7 +329,7 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
     return reject(seen)
 
 
-def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
+def dispatcher(site: Site, p: Parameters, remark: Remark | None = None) -> RuleDispatcher:
     """The controller at the ENs of a site."""
     profile, links = profile_of(site, p), site.links
     cells = (site.worlds, *links.reach.shape)
@@ -340,6 +351,9 @@ def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
         draws=no_draws(site, cells[2]),
         load=np.zeros(nodes),
         load_at=np.zeros(nodes),
+        long_load=np.zeros(nodes),
+        long_error=np.zeros(nodes),
+        long_mean=np.zeros(nodes),
         work=np.zeros(cells),
         work_at=np.zeros(cells),
         full_at=np.full(cells, -np.inf),
@@ -362,4 +376,4 @@ def dispatcher(site: Site, p: Parameters) -> RuleDispatcher:
         arrival=np.full(entries, -np.inf),
         own_work=np.zeros(entries),
     )
-    return RuleDispatcher(site, EnRule(decide, hear=hear), state)
+    return RuleDispatcher(site, EnRule(decide, hear=hear), state, remark)

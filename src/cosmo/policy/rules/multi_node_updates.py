@@ -25,7 +25,7 @@ from cosmo.policy.rules.multi_node_formulas import (
 )
 from cosmo.policy.rules.multi_node_parameters import Parameters
 from cosmo.policy.rules.multi_node_site import profile_of
-from cosmo.policy.rules.run import RuleUpdater, SnRule
+from cosmo.policy.rules.run import Remark, RuleUpdater, SnRule
 
 Floats = NDArray[np.float64]
 
@@ -163,7 +163,7 @@ def forget(node: Any, state: Any) -> None:
     state.full_share_at[world, sn] = now
 
 
-def updater(site: Site, p: Parameters) -> RuleUpdater:
+def updater(site: Site, p: Parameters, remark: Remark | None = None) -> RuleUpdater:
     """The controller at the SNs of a site."""
     profile = profile_of(site, p)
     cells, nodes = (site.worlds, *profile.used_by.shape), (site.worlds, len(site.sn))
@@ -189,4 +189,4 @@ def updater(site: Site, p: Parameters) -> RuleUpdater:
         full_share_at=np.zeros(nodes),
         closing=all_open(nodes),
     )
-    return RuleUpdater(SnRule(send, encode, forget=forget), state, 1)
+    return RuleUpdater(SnRule(send, encode, forget=forget), state, 1, remark)

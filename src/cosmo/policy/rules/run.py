@@ -28,6 +28,7 @@ from cosmo.policy.rules.site import Known
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+Remark = Callable[[Any], str]  # of a state, for people; empty if there is nothing to say
 
 
 def raw(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
@@ -187,10 +188,12 @@ def has_returned(node: Any) -> Any:
 
 
 class RuleDispatcher(Dispatcher):
-    """A rule at the ENs of a site. A state with `draws` (`tie_draws`) gets uniform ones."""
+    """A rule at the ENs of a site. A state with `draws` (`tie_draws`) gets uniform ones; `remark`
+    makes of it what people should know.
+    """
 
-    def __init__(self, site: Site, rule: EnRule, state: Any) -> None:
-        self.rule, self.state = rule, state
+    def __init__(self, site: Site, rule: EnRule, state: Any, remark: Remark | None = None) -> None:
+        self.rule, self.state, self._remark = rule, state, remark
         self._draws = DrawPerTask(site, state.draws.shape[3]) if _draws(state) else None
         self._plain = plain(state)
         # (world, EN): a block of tasks, and the state with the draws of that.
@@ -206,6 +209,10 @@ class RuleDispatcher(Dispatcher):
     def has_draws(self) -> bool:
         """Whether the rule draws at random for each task."""
         return self._draws is not None
+
+    def remark(self) -> str:
+        """What the rule's makers say of what it has met."""
+        return "" if self._remark is None else self._remark(self.state)
 
     def decide(self, tasks: DispatchObservation) -> Ints:
         """The rule's action for each row."""
@@ -270,10 +277,12 @@ def _copy_memory(old: Any, new: Any) -> None:
 
 
 class RuleUpdater(Updater):
-    """A rule at the SNs of a site, whose statuses have so many numbers."""
+    """A rule at the SNs of a site, whose statuses have so many numbers; `remark` as at ENs."""
 
-    def __init__(self, rule: SnRule, state: Any, carries: int = RAW) -> None:
-        self.rule, self.state, self._carries = rule, state, carries
+    def __init__(
+        self, rule: SnRule, state: Any, carries: int = RAW, remark: Remark | None = None
+    ) -> None:
+        self.rule, self.state, self._carries, self._remark = rule, state, carries, remark
         self._plain = plain(state)
 
     @property
@@ -285,6 +294,10 @@ class RuleUpdater(Updater):
     def sends_raw(self) -> bool:
         """Whether a status is the raw state."""
         return self.rule.encode is raw
+
+    def remark(self) -> str:
+        """What the rule's makers say of what it has met."""
+        return "" if self._remark is None else self._remark(self.state)
 
     def decide(self, nodes: UpdateObservation) -> tuple[Bools, Floats]:
         """[row, k] to which ENs to send, [row] ms until the next decision."""

@@ -1,4 +1,4 @@
-"""The trained multi-node controller: its parameters, the sites it was trained for, its parts.
+"""The trained multi-node controller: its parameters and its parts.
 
 Each part can be left out for comparison: `cosmo-next:off=rivals`.
 """
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError, did_you_mean
 from cosmo.node import Site
-from cosmo.policy.controller_fields import Fields
 from cosmo.policy.next.multi_node.scaling import ScaledParameters, at_site, constant
 from cosmo.policy.rules.multi_node_parameters import MOST, STORED_NAMES, Parameters
 
@@ -50,36 +49,10 @@ def known_part(part: str) -> str:
 
 
 @dataclass(frozen=True)
-class Range:
-    """The sites that a controller was trained on, (least, most) of each quantity."""
-
-    ens: tuple[float, ...]
-    sns: tuple[float, ...]
-    load: tuple[float, ...]  # share of the capacity that ENs ask for
-
-    def beyond(self, site: Site) -> str:
-        """In one line, what of a site is outside; empty if nothing is."""
-        asked = site.tasks.rate / 1000.0 * site.tasks.mean_cycles * len(site.en)
-        load = asked / float(site.en.full_rate.sum() + site.sn.full_rate.sum())
-        found = (
-            ("ENs", len(site.en), self.ens),
-            ("SNs", len(site.sn), self.sns),
-            ("of the capacity asked for", round(load, 2), (0.0, self.load[1])),
-        )
-        said = [
-            f"{value:g} {name} (trained: {low:g} to {high:g})"
-            for name, value, (low, high) in found
-            if not low <= value <= high
-        ]
-        return f"cosmo-next was not trained for such a site: {', '.join(said)}" if said else ""
-
-
-@dataclass(frozen=True)
 class MultiNode:
     """The multi-node controller of one run."""
 
     scaled: ScaledParameters
-    trained: Range
     off: str | None = None  # the part that is left out
     failure_cost: float | None = None  # another than the trained one
 
@@ -92,14 +65,12 @@ class MultiNode:
         return found._replace(**PARTS.get(self.off or "", {}))
 
 
-def multi_node_from(layers: Mapping[str, NDArray[np.floating]], training: Fields) -> MultiNode:
-    """From the layers of a file by stored name, and its configuration; ValueError if one lacks."""
-    kinds = training.group("kinds")
-    trained = Range(*(kinds.numbers(name, 0.0, 2) for name in ("ens", "sns", "load")))
+def multi_node_from(layers: Mapping[str, NDArray[np.floating]]) -> MultiNode:
+    """From the layers of a file by stored name; ValueError if one lacks."""
     rows = len(ScaledParameters._fields)
     names = [STORED_NAMES[each] for each in Parameters._fields]
     for name in names:
         if name not in layers or layers[name].shape != (1, rows):
             raise ValueError(f"crowd/{name}: must be {rows} numbers, of one run")
     columns = (Parameters(*(float(layers[n][0, k]) for n in names)) for k in range(rows))
-    return MultiNode(ScaledParameters(*columns), trained)
+    return MultiNode(ScaledParameters(*columns))
