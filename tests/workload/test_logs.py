@@ -223,3 +223,13 @@ def test_any_text_is_tasks_or_one_line(tmp_path_factory, text, kind, rule):
         assert len(tasks) > 0
         assert plausibility(tasks, paper).lines
     assert "\n" not in said
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_semicolons_and_tabs_are_separators_where_the_header_has_no_comma(tmp_path, separator):
+    paper = load("paper")
+    usual = tasks_of_log(_log(tmp_path, LOG), paper, COLUMNS, speed=18_000.0).tasks
+    other = _log(tmp_path, LOG.replace(",", separator))
+    found = tasks_of_log(other, paper, COLUMNS, speed=18_000.0).tasks
+    for one, same in zip(usual.columns, found.columns, strict=True):
+        np.testing.assert_array_equal(one, same)
