@@ -20,6 +20,7 @@ from cosmo.study.store import Study
 from cosmo.workload import Tasks, duration_ms, trace_of
 
 _MOST_BYTES, _MOST_SIGNS = 1_000_000, 300  # of a method's file; of what is shown of it
+_ONE_LOAD = "No other load was played: what holds here may not hold at another one."
 _PAPER = "the paper: Update for Decisions, Not Freshness"
 _BASELINE = "a baseline of the paper"
 _OURS = "a rule of the CoSMO package"
@@ -200,6 +201,7 @@ def _site(scenario: Scenario, loads: dict[str, list[float]]) -> dict[str, Any]:
             *(_load_words(scenario, name, loads[name]) for name in loads if name != "trace"),
             *([_kinds(scenario)] if set(loads) - {"trace"} else []),
             _lengths(scenario),
+            *([_ONE_LOAD] if sum(map(len, loads.values())) == 1 else []),
         ],
     }
 
