@@ -23,7 +23,7 @@ test-integrations: .venv-integrations/ready
 	$(PYTHON) -m venv .venv-integrations
 	.venv-integrations/bin/python -m pip install $(QUIETLY) torch==2.13.0
 	.venv-integrations/bin/python -m pip install $(QUIETLY) \
-	  -r integrations/requirements.txt -e '.[envs,live]'
+	  -r integrations/requirements.txt -e '.[envs,live,play]'
 	@touch $@
 
 # The libraries of the engine ns3.

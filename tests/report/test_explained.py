@@ -12,6 +12,7 @@ from cosmo.report import explained
 from cosmo.report.page_data import page_data
 from cosmo.report.paper_claim import claim_sentences
 from cosmo.report.tables import Results, results_of
+from cosmo.report.verdict import rate_text
 from cosmo.report.write import known_words, write_tables
 from cosmo.study.statistics import bounds, with_paper
 from scenarios import SMALL_WILD
@@ -142,3 +143,35 @@ def test_page_and_tables_say_what_nodes_knew(tmp_path):
     tables = write_tables(results, tmp_path, "", known)
     assert tables
     assert all(fails in path.read_text() for path in tables if path.suffix == ".md")
+
+
+def test_a_method_of_the_authors_is_described_by_its_own_words(tmp_path):
+    policy = tmp_path / "mine.py"
+    policy.write_text(
+        "import numpy as np\nfrom cosmo import Dispatcher, Method\n\n"
+        "class Mine(Method, Dispatcher):\n"
+        "    '''Local, <b>always</b>.\n\n    More.'''\n"
+        "    def dispatcher(self, site):\n        return self\n"
+        "    def decide(self, tasks):\n        return np.zeros(len(tasks), int)\n"
+    )
+    name = f"{policy}:Mine"
+    compared = cosmo.compare(
+        "paper", [name, "all-local"], rates=[120], seeds=[0], episodes=1, settings=SHORT
+    )
+    mine, other = _data(compared)["methods"]
+    assert mine["summary"] == "A method of the author of this study: Local, <b>always</b>."
+    assert other["summary"].startswith("Runs")
+    policy.write_text("class Mine(:")  # what cannot be read is not described
+    assert _data(compared)["methods"][0]["summary"] == "A method of the author of this study."
+
+
+def test_the_load_of_a_trace_is_told_in_percent_and_rates_are_rounded_once(tmp_path):
+    rows = "".join(f"{8 * k},{k % 4},35000,720000,120\n" for k in range(125))  # 1 s
+    trace = tmp_path / "t.csv"
+    trace.write_text("time_ms,ue,input_bytes,cycles,deadline_ms\n" + rows)
+    compared = cosmo.compare("paper", ["all-local"], seeds=[0], episodes=1, trace=trace)
+    [site] = _data(compared)["sites"]
+    # 125 tasks of 720000 cycles a second on 144000 cycles/ms.
+    assert site["workload"][0].endswith("that is 62 % of what all nodes together can do.")
+    assert rate_text(156.25) == "156.3"
+    assert rate_text(117.612) == "117.6"

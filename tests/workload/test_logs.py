@@ -136,6 +136,30 @@ def test_kilobytes_taken_for_bytes_are_noticed(tmp_path):
     assert plausibility(right, paper).warnings == []
 
 
+@pytest.mark.parametrize(("gap_ms", "trivial"), [(15.0, True), (4.5, False)])
+def test_the_command_plays_the_trace_to_see_whether_methods_differ(
+    tmp_path, cosmo, gap_ms, trivial
+):
+    """A quarter of the capacity was no warning by itself."""
+    random = np.random.default_rng(0)
+    times = np.cumsum(random.exponential(gap_ms, 1500)).round(3)
+    rows = (
+        f"{time},{kilobytes:.1f},{demand:.0f},140\n"
+        for time, kilobytes, demand in zip(
+            times, random.uniform(20, 50, 1500), random.uniform(1e5, 1.1e6, 1500), strict=True
+        )
+    )
+    log = tmp_path / "log.csv"
+    log.write_text("time_ms,size,cycles,deadline_ms\n" + "".join(rows))
+    mapped = ["--column", "input_bytes=size:kB", "--out", tmp_path / "t.parquet", "--json"]
+    code, out, _ = cosmo("import", "csv", log, *mapped)
+    assert code == 0
+    warnings = json.loads(out)["warnings"]
+    assert len(warnings) == trivial, warnings
+    assert all("knows nothing of the SNs, has " in each for each in warnings)
+    assert all("success will be about 1" in each for each in warnings)
+
+
 def test_a_trace_on_which_success_is_trivial_is_noticed(tmp_path):
     paper = load("paper")
     easy = "time_ms,cycles,deadline_ms\n" + "".join(f"{100 * k},2e5,200\n" for k in range(50))
@@ -199,3 +223,13 @@ def test_any_text_is_tasks_or_one_line(tmp_path_factory, text, kind, rule):
         assert len(tasks) > 0
         assert plausibility(tasks, paper).lines
     assert "\n" not in said
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_semicolons_and_tabs_are_separators_where_the_header_has_no_comma(tmp_path, separator):
+    paper = load("paper")
+    usual = tasks_of_log(_log(tmp_path, LOG), paper, COLUMNS, speed=18_000.0).tasks
+    other = _log(tmp_path, LOG.replace(",", separator))
+    found = tasks_of_log(other, paper, COLUMNS, speed=18_000.0).tasks
+    for one, same in zip(usual.columns, found.columns, strict=True):
+        np.testing.assert_array_equal(one, same)

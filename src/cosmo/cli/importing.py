@@ -17,6 +17,7 @@ from cosmo.cli.options import (
     only_one,
     seeds_from,
 )
+from cosmo.control.telling import triviality
 from cosmo.errors import InputError, did_you_mean
 from cosmo.scenario import load
 from cosmo.workload import (
@@ -97,19 +98,22 @@ def import_trace(
         found = Imported(tasks, ["sizes and deadlines are the scenario's"])
     judged = plausibility(found.tasks, scenario)
     write_trace(out, found.tasks, scenario.en.count)
+    warnings = list(judged.warnings)
+    if not judged.is_trivial and (warning := triviality(out, found.tasks, scenario)):
+        warnings.append(warning)
     windows = whole_windows(found.tasks, scenario.episode.window_ms)
     if as_json:
         print_json(
             {
                 "out": str(out), "tasks": judged.tasks, "seconds": judged.seconds,
                 "windows": windows, "rate": judged.rate, "load": judged.load,
-                "feasible": judged.feasible, "notes": found.notes, "warnings": judged.warnings,
+                "feasible": judged.feasible, "notes": found.notes, "warnings": warnings,
             }
         )  # fmt: skip
         return
     for line in (*found.notes, *judged.lines):
         notes.print(line, soft_wrap=True)
-    for line in judged.warnings:
+    for line in warnings:
         notes.print(f"warning: {line}", soft_wrap=True)
     notes.print(
         f"wrote {judged.tasks} tasks to {out}: {windows} window(s) of"

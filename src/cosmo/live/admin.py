@@ -5,6 +5,7 @@ import html
 import ipaddress
 import re
 import socket
+from urllib.parse import parse_qs
 
 from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig
@@ -87,8 +88,10 @@ class Admin:
         return True
 
     def _page(self, path: str) -> tuple[str, str, str]:
+        path, _, query = path.partition("?")
         if path == "/metrics":
-            return "200 OK", "text/plain; version=0.0.4", self.text()
+            wanted = frozenset(parse_qs(query).get("name[]", ()))
+            return "200 OK", "text/plain; version=0.0.4", self.text(wanted)
         if path == "/healthz":
             if self._node.draining:
                 return "503 Service Unavailable", "text/plain", "draining\n"
@@ -99,7 +102,11 @@ class Admin:
             return "200 OK", "text/html", f"{page}<h1>{title}</h1><pre>{text}</pre>"
         return "404 Not Found", "text/plain", "not here\n"
 
-    def text(self) -> str:
-        """All metrics."""
-        counted = self._node.counters.samples()
-        return exposition([*counted, *self._node.measured(self._clock.now())], self._config.name)
+    def text(self, wanted: frozenset[str] = frozenset()) -> str:
+        """All metrics, or those with these names: whoever reads often need not make a node write
+        histograms that nobody looks at.
+        """
+        found = [*self._node.counters.samples(), *self._node.measured(self._clock.now())]
+        if wanted:
+            found = [each for each in found if f"cosmo_{each[0]}" in wanted]
+        return exposition(found, self._config.name)

@@ -3,6 +3,8 @@
 import math
 import socket
 import time
+from collections.abc import Iterable
+from urllib.parse import urlencode
 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
@@ -12,14 +14,15 @@ _MOST_BYTES = 4_000_000  # of it: far more than a node with thousands of peers s
 _MOST_TEXT = 200  # characters of a label
 
 
-def scraped(address: str) -> list[Sample]:
-    """All metrics of the node with this admin address; none if nobody answers, or with nonsense.
+def scraped(address: str, names: Iterable[str] = ()) -> list[Sample]:
+    """All metrics of the node with this admin address, or those with these names; none if nobody
+    answers, or with nonsense.
 
     Whoever listens there may say anything: it has so much time and so many bytes, sends nobody
     elsewhere, and what it names is text that can be shown.
     """
     try:
-        head, _, body = _answer(address).partition(b"\r\n\r\n")
+        head, _, body = _answer(address, names).partition(b"\r\n\r\n")
         if head.split(maxsplit=2)[1:2] != [b"200"]:
             return []
         found = parsed(body.decode())
@@ -32,11 +35,13 @@ def _can_be_shown(text: str) -> bool:
     return len(text) <= _MOST_TEXT and text.isprintable()
 
 
-def _answer(address: str) -> bytes:
+def _answer(address: str, names: Iterable[str]) -> bytes:
     """What is said to a request for metrics, as it comes; OSError or ValueError if it is none."""
     host, _, port = address.rpartition(":")
     host, until_s = host.strip("[]"), time.monotonic() + _PATIENCE_S
-    request = f"GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n".encode()
+    query = urlencode([("name[]", name) for name in names])
+    path = f"/metrics?{query}" if query else "/metrics"
+    request = f"GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n".encode()
     found = bytearray()
     with socket.create_connection((host, int(port)), _PATIENCE_S) as there:
         there.sendall(request)

@@ -1,19 +1,26 @@
 """A study in plain words, for readers who have never heard of an EN: terms, sites, methods."""
 
+import ast
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from cosmo.control import METHODS
 from cosmo.errors import InputError
+from cosmo.files import read_bytes
 from cosmo.policy.registry import kind_of
 from cosmo.report.verdict import rate_text
 from cosmo.scenario import Scenario
 from cosmo.scenario.topology import Nodes
 from cosmo.scenario.words import knowledge
+from cosmo.study.inputs import found as found_file
 from cosmo.study.inputs import found_trace
 from cosmo.study.store import Study
 from cosmo.workload import Tasks, duration_ms, trace_of
 
+_MOST_BYTES, _MOST_SIGNS = 1_000_000, 300  # of a method's file; of what is shown of it
+_ONE_LOAD = "No other load was played: what holds here may not hold at another one."
 _PAPER = "the paper: Update for Decisions, Not Freshness"
 _BASELINE = "a baseline of the paper"
 _OURS = "a rule of the CoSMO package"
@@ -127,8 +134,7 @@ def methods(study: Study, names: Sequence[str]) -> list[dict[str, str]]:
             kind, parameters = None, {}
         if kind is None and base.startswith("periodic-"):
             kind, base = METHODS["periodic"], "periodic"
-        own = "A method of the author of this study."
-        summary = _PLAIN.get(base) or (own if kind is None else kind.summary())
+        summary = _PLAIN.get(base) or (_own_words(study, spec) if kind is None else kind.summary())
         chosen = ", ".join(f"{key} = {value}" for key, value in parameters.items())
         plain = base.removesuffix("/estimate")
         found.append(
@@ -139,6 +145,26 @@ def methods(study: Study, names: Sequence[str]) -> list[dict[str, str]]:
             }
         )
     return found
+
+
+def _own_words(study: Study, spec: str) -> str:
+    """The first line of what an author says of the class, read and not run; else who wrote it."""
+    by_author = "A method of the author of this study."
+    named = re.match(r"(.+\.py):(\w+)", spec)
+    if named is None:
+        return by_author
+    try:
+        path = Path(found_file(study.folder, named[1]))
+        tree = ast.parse(read_bytes(path, _MOST_BYTES))
+    except (InputError, OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return by_author
+    texts = [
+        ast.get_docstring(each) or ""
+        for each in tree.body
+        if isinstance(each, ast.ClassDef) and each.name == named[2]
+    ]
+    first = "".join(texts[:1]).strip().partition("\n")[0].strip()
+    return f"{by_author[:-1]}: {first[:_MOST_SIGNS]}" if first else by_author
 
 
 def sites(study: Study) -> list[dict[str, Any]]:
@@ -175,6 +201,7 @@ def _site(scenario: Scenario, loads: dict[str, list[float]]) -> dict[str, Any]:
             *(_load_words(scenario, name, loads[name]) for name in loads if name != "trace"),
             *([_kinds(scenario)] if set(loads) - {"trace"} else []),
             _lengths(scenario),
+            *([_ONE_LOAD] if sum(map(len, loads.values())) == 1 else []),
         ],
     }
 
@@ -263,10 +290,13 @@ def _trace_words(scenario: Scenario, rate: float, tasks: Tasks | None) -> str:
     cells = f" per edge node ({rate_text(rate * ens)} in all)" if ens > 1 else ""
     if tasks is None or not len(tasks):
         return f"Tasks come from a recorded trace: {rate_text(rate)} tasks a second{cells}."
+    demand = float(tasks.work_cycles.sum()) / duration_ms(tasks)
     return (
         f"Tasks come from a recorded trace of {len(tasks)} tasks in"
         f" {duration_ms(tasks) / 1000.0:g} s: {rate_text(rate)} tasks a second{cells} on average,"
         f" of {_span(tasks.input_bytes / 1000.0, '{:.3g}')} kB and"
         f" {_span(tasks.cycles / 1e6, '{:.3g}')} million processor cycles, with deadlines of"
-        f" {_span(tasks.deadline_ms, '{:.3g}')} ms."
+        f" {_span(tasks.deadline_ms, '{:.3g}')} ms; that is"
+        f" {100.0 * demand / scenario.capacity_cycles_per_ms:.0f} % of what all nodes together can"
+        " do."
     )

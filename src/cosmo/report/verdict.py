@@ -163,7 +163,8 @@ def no_verdict(focus: str, scenario: str) -> str:
 
 def rate_text(rate: float) -> str:
     """Tasks/s for people; a trace's mean rate has more digits than anybody reads."""
-    return f"{rate:g}" if rate < 10.0 else f"{round(rate, 1):g}"
+    # Halves upwards, as the page's own scripts round.
+    return f"{rate:g}" if rate < 10.0 else f"{math.floor(10.0 * rate + 0.5) / 10.0:g}"
 
 
 def _percent(share: float) -> str:

@@ -1,6 +1,7 @@
 """A world that is played ahead of what is on the screen, and told piece by piece."""
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,10 @@ from cosmo.workload import Episode
 from cosmo.world import Outcome, Watcher, Worlds, site_of
 from cosmo.world.records import PENDING, TP
 from cosmo.world.watch import AskTruth
+
+# A method makes the agents of each world anew, and keeps nothing of them; a trained one takes a
+# while to be read, and a slider should be answered at once.
+_method = cache(method)
 
 
 class _Decided(Watcher):
@@ -54,7 +59,7 @@ class Ahead:
 
     def __init__(self, scenario: Scenario, name: str, workload: Episode, seed: int) -> None:
         self.scenario, self.name = scenario, name
-        chosen, site = method(name), site_of(scenario, [(seed, 0)])
+        chosen, site = _method(name), site_of(scenario, [(seed, 0)])
         self._carries = chosen.carries
         self._journeys = Journeys(scenario)
         self._watcher = _Decided(self._journeys)

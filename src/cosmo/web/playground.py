@@ -15,7 +15,7 @@ from cosmo.errors import InputError
 from cosmo.files import made_folder, whole_file
 from cosmo.report.page import write_episodes
 from cosmo.report.recording import record
-from cosmo.scenario import dump
+from cosmo.scenario import dump, load
 from cosmo.web.ahead import Ahead
 from cosmo.web.server import application
 from cosmo.web.settings import SEED, Chosen, chosen_from, first_choice, offered, scenario_of
@@ -178,9 +178,12 @@ def playground_application(port: int, token: str, out: Path) -> Starlette:
 
 
 def _window_ms(chosen: Chosen) -> float:
-    """As long as a number of tasks allows: pages have to hold what is played."""
+    """As long as a number of tasks allows: pages have to hold what is played. No longer than the
+    preset's own episodes, as devices may walk out of their cells after that.
+    """
+    own_ms = load(chosen.scenario).episode.window_ms
     rate = chosen.numbers["load"] * chosen.numbers["ens"] / 1000.0
-    return min(_LONGEST_MS, max(_SHORTEST_MS, _MOST_TASKS / rate))
+    return min(own_ms, _LONGEST_MS, max(_SHORTEST_MS, _MOST_TASKS / rate))
 
 
 def _worlds_of(chosen: Chosen) -> list[Ahead]:

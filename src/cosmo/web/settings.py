@@ -143,8 +143,9 @@ def _presets() -> dict[str, Scenario]:
     }
 
 
+@cache
 def _methods() -> list[str]:
-    """Methods that need nothing but their name."""
+    """Methods that need nothing but their name; looked for once, as controllers are read for it."""
     return [name for name, kind in METHODS.items() if not issubclass(kind, Trained) or _ships(name)]
 
 

@@ -15,6 +15,7 @@ def stories() -> list[dict[str, Any]]:
         {
             "title": each["title"],
             "speed": each["speed"],
+            "begin_ms": each.get("begin_ms", 100.0),
             "chosen": {
                 "scenario": each["scenario"],
                 "methods": each["methods"],

@@ -1,14 +1,17 @@
 """Live nodes for the map: what they say of themselves on their admin ports, read and never asked.
 
-Beliefs are the statuses that ENs hold; the truth about an SN is what it reports of itself. What no
-node says is null, and drawn as unknown.
+Beliefs are the statuses that ENs hold, and the requests that a picker has sent itself; the truth
+about an SN is what it reports of itself. What no node says is null, and drawn as unknown.
 """
 
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from prometheus_client.samples import Sample
@@ -23,101 +26,126 @@ from cosmo.web.server import application
 FASTEST_S = 0.1
 _MCYCLES = 1e6
 _MOST = 1e15  # no number of a node is larger
+_MOST_READERS = 32
+# Of an EN, for each of its SNs: what it writes down grows with them, and a look at a node must take
+# less than 1 % of its processor.
+_LEAST_GAP_S = 0.012
+# What the map shows; nodes need not write down the rest.
+_WANTED = tuple(
+    f"cosmo_{name}"
+    for name in (
+        "decisions_total", "endpoints", "method_info", "requests_in_flight", "sn_silent",
+        "status_age_seconds", "status_value", "statuses_total", "tasks_in_node", "work_cycles",
+    )
+)  # fmt: skip
+
+
+@dataclass
+class _Answered:
+    """The node at an address, as it was when it answered last."""
+
+    node: dict[str, Any]
+    links: list[dict[str, Any]] = field(default_factory=list)  # of an EN, to SNs by name
 
 
 class Site:
-    """The nodes that have been heard of, in order; those that do not answer stay, as absent."""
+    """What the addresses have answered; a node that no longer does stays, as absent.
+
+    Nothing else is kept: an SN that only ENs speak of goes when they no longer do.
+    """
 
     def __init__(self) -> None:
-        self.ens: dict[str, dict[str, Any]] = {}
-        self.sns: dict[str, dict[str, Any]] = {}
-        self._names: dict[str, str] = {}  # of the node at an address, once it has answered
-        self._spoken_of: dict[str, set[str]] = {}  # by address, the SNs in its last answer
+        self._last: dict[str, _Answered] = {}
 
     def read(self, readings: dict[str, list[Sample]]) -> dict[str, Any]:
         """Take a reading of each address ([] of nodes that do not answer); what is to be drawn."""
-        for node in (*self.ens.values(), *self.sns.values()):
-            node |= {"here": False}
-        links: list[dict[str, Any]] = []
         for address, samples in readings.items():
             if samples:
-                self._take(address, samples, links)
-        spoken_of = set(self._names.values()).union(*self._spoken_of.values())
-        self.ens = {name: each for name, each in self.ens.items() if name in spoken_of}
-        self.sns = {name: each for name, each in self.sns.items() if name in spoken_of}
-        names = list(self.sns)
-        for link in links:  # SNs that only ENs speak of are drawn as well
-            if link["sn"] not in names:
-                names.append(link["sn"])
-                self.sns[link["sn"]] = _node(link["sn"], "", None, None, False, False)
-        ens = list(self.ens)
-        for link in links:
-            link |= {"en": ens.index(link["en"]), "sn": names.index(link["sn"])}
-        silent = [address for address in readings if address not in self._names]
+                self._last[address] = _answered(address, samples)
+            elif (gone := self._last.get(address)) is not None:
+                gone.node["here"] = False
+                for link in gone.links:  # what it holds now, nobody knows
+                    link |= {"age_ms": None, "told": None, "in_flight": None}
+        there = [self._last[address] for address in readings if address in self._last]
+        ens = [each for each in there if each.node["kind"] != "SN"]
+        sns = {each.node["name"]: each.node for each in there if each.node["kind"] == "SN"}
+        for name in (link["sn"] for each in ens for link in each.links):
+            sns.setdefault(name, _node(name, "SN", here=False, known=False))
+        places = {name: place for place, name in enumerate(sns)}
+        links = [
+            link | {"en": en, "sn": places[link["sn"]]}
+            for en, each in enumerate(ens)
+            for link in each.links
+        ]
+        silent = [address for address in readings if address not in self._last]
         return {
-            "ens": list(self.ens.values()),
-            "sns": list(self.sns.values()),
+            "ens": [each.node for each in ens],
+            "sns": list(sns.values()),
             "links": links,
             "silent": silent,
         }
 
-    def _take(self, address: str, samples: list[Sample], links: list[dict[str, Any]]) -> None:
-        def values(name: str, label: str) -> dict[str, float]:
-            wanted = f"cosmo_{name}"
-            return {
-                s.labels.get(label, ""): s.value
-                for s in samples
-                if s.name == wanted and abs(s.value) <= _MOST
-            }
 
-        name = samples[0].labels.get("node", address)
-        self._names[address] = name
-        tasks, work = (values(each, "node").get(name) for each in ("tasks_in_node", "work_cycles"))
-        methods = [
-            each.labels.get("method", "") for each in samples if each.name == "cosmo_method_info"
-        ]
-        mcycles = None if work is None else work / _MCYCLES
-        kind = self.ens if methods else self.sns
-        kind[name] = _node(name, "".join(methods[:1]), tasks, mcycles, True, True)
-        if not methods:
-            return
-        raw = _sends_raw(methods[0])
-        decided, statuses = values("decisions_total", "action"), values("statuses_total", "sn")
-        silent = values("sn_silent", "sn")
-        status: dict[str, dict[str, float]] = {}
-        for each in samples:
-            if each.name == "cosmo_status_value" and abs(each.value) <= _MOST:
-                own = status.setdefault(each.labels.get("sn", ""), {})
-                own[each.labels.get("number", "")] = each.value
-        ages = values("status_age_seconds", "sn")
-        named = [s.labels.get("sn", "") for s in samples if s.name == "cosmo_status_age_seconds"]
-        self._spoken_of[address] = set(named)
-        for sn in dict.fromkeys(named):
-            numbers = status.get(sn, {})
-            told = numbers.get(str(WORK)) if raw and len(numbers) == RAW else None
-            known = statuses.get(sn, 0.0) > 0 and sn in ages
-            links.append(
-                {
-                    "en": name,
-                    "sn": sn,
-                    "age_ms": 1000.0 * ages[sn] if known else None,
-                    "told": told / _MCYCLES if known and told is not None else None,
-                    "silent": silent.get(sn, 0.0) > 0,
-                    "tasks": decided.get(sn, 0.0),
-                    "statuses": statuses.get(sn, 0.0),
-                }
-            )
+def _answered(address: str, samples: list[Sample]) -> _Answered:
+    def values(name: str, label: str) -> dict[str, float]:
+        wanted = f"cosmo_{name}"
+        found = (each for each in samples if each.name == wanted and abs(each.value) <= _MOST)
+        return {each.labels.get(label, ""): each.value for each in found}
+
+    name = samples[0].labels.get("node", address)
+    tasks, work = (values(each, "node").get(name) for each in ("tasks_in_node", "work_cycles"))
+    methods = [
+        each.labels.get("method", "") for each in samples if each.name == "cosmo_method_info"
+    ]
+    if not methods:
+        return _Answered(_node(name, "SN", "", tasks, work))
+    picks = bool(values("endpoints", "node"))  # a picker, which runs nothing itself
+    decided, statuses = values("decisions_total", "action"), values("statuses_total", "sn")
+    ages, open_requests = values("status_age_seconds", "sn"), values("requests_in_flight", "sn")
+    raw = _sends_raw(methods[0])
+    numbers: dict[str, dict[str, float]] = {}
+    for each in samples:
+        if each.name == "cosmo_status_value" and abs(each.value) <= _MOST:
+            of = numbers.setdefault(each.labels.get("sn", ""), {})
+            of[each.labels.get("number", "")] = each.value
+    links = []
+    for sn, silent in values("sn_silent", "sn").items():
+        age_s, told = ages.get(sn, math.nan), numbers.get(sn, {})
+        known = statuses.get(sn, 0.0) > 0 and math.isfinite(age_s)
+        told_work = told.get(str(WORK), math.nan) if raw and len(told) == RAW else math.nan
+        links.append(
+            {
+                "sn": sn,
+                "age_ms": 1000.0 * age_s if known else None,
+                "told": told_work / _MCYCLES if known and math.isfinite(told_work) else None,
+                "in_flight": open_requests.get(sn) if picks else None,
+                "silent": silent > 0,
+                "tasks": decided.get(sn, 0.0),
+                "statuses": statuses.get(sn, 0.0),
+            }
+        )
+    if picks:
+        node = _node(name, "picker", methods[0], sum(open_requests.values()))
+        return _Answered(node, links)
+    return _Answered(_node(name, "EN", methods[0], tasks, work), links)
 
 
 def _node(
-    name: str, method: str, tasks: float | None, work: float | None, here: bool, known: bool
+    name: str,
+    kind: str,
+    method: str = "",
+    tasks: float | None = None,
+    cycles: float | None = None,
+    here: bool = True,
+    known: bool = True,
 ) -> dict[str, Any]:
     """`known`: it has answered by itself at some time; work is in Mcycles."""
     return {
         "name": name,
+        "kind": kind,
         "method": method,
         "tasks": tasks,
-        "work": work,
+        "work": None if cycles is None else cycles / _MCYCLES,
         "here": here,
         "known": known,
     }
@@ -138,23 +166,43 @@ class Watching:
 
     def __init__(self, addresses: list[str], every_s: float) -> None:
         self._addresses, self._every_s, self._site = addresses, every_s, Site()
+        self._readers = ThreadPoolExecutor(min(len(addresses), _MOST_READERS), "admin port")
+        self._reads: dict[str, asyncio.Future[list[Sample]]] = {}  # that have not ended
         self._last: dict[str, Any] | None = None
-        self._read_at = -math.inf
+        self._read_at, self._gap_s = -math.inf, every_s
         self._turn = asyncio.Lock()
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:
         """A reading after another; however many look, nodes are read no more often."""
         while True:
             async with self._turn:
-                wait_s = self._read_at + self._every_s - time.monotonic()
-                if wait_s <= 0 or self._last is None:
+                if self._last is None or time.monotonic() >= self._read_at + self._gap_s:
                     self._read_at = time.monotonic()
-                    reads = (asyncio.to_thread(scraped, each) for each in self._addresses)
-                    found = dict(zip(self._addresses, await asyncio.gather(*reads), strict=True))
-                    self._last = self._site.read(found)
-                told = {"kind": "reading", "every_ms": 1000.0 * self._every_s, **self._last}
+                    self._last = self._site.read(await self._readings())
+                    most = max(
+                        Counter(link["en"] for link in self._last["links"]).values(), default=0
+                    )
+                    self._gap_s = max(self._every_s, _LEAST_GAP_S * most)
+                told = {"kind": "reading", "every_ms": 1000.0 * self._gap_s, **self._last}
             yield told
-            await asyncio.sleep(max(0.01, self._read_at + self._every_s - time.monotonic()))
+            await asyncio.sleep(max(0.01, self._read_at + self._gap_s - time.monotonic()))
+
+    async def _readings(self) -> dict[str, list[Sample]]:
+        """Of each address. One that hangs holds up nobody: it is waited for no longer than until
+        the next reading, and asked again once it has answered or failed.
+        """
+        loop = asyncio.get_running_loop()
+        for address in self._addresses:
+            if address not in self._reads:
+                self._reads[address] = loop.run_in_executor(
+                    self._readers, scraped, address, _WANTED
+                )
+        done, _ = await asyncio.wait(self._reads.values(), timeout=max(self._every_s, 0.5))
+        found = {
+            address: read.result() if read in done else [] for address, read in self._reads.items()
+        }
+        self._reads = {a: read for a, read in self._reads.items() if read not in done}
+        return {address: found[address] for address in self._addresses}
 
 
 def watching_application(port: int, token: str, addresses: list[str], every_s: float) -> Starlette:

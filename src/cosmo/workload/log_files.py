@@ -40,7 +40,12 @@ def read_log(path: Path, kind: Literal["csv", "parquet", "jsonl"]) -> Log:
 
 
 def _read_csv(path: Path) -> Log:
-    reader = csv.reader(csv_text(path))
+    text = csv_text(path)
+    first = text.readline()
+    text.seek(0)
+    # Spreadsheets of half the world separate by semicolons; a header says so by having no comma.
+    separator = next((sign for sign in (",", ";", "\t") if sign in first), ",")
+    reader = csv.reader(text, delimiter=separator)
     try:
         header = [name.strip() for name in next(reader, [])]
         if len(set(header)) < len(header):

@@ -31,6 +31,11 @@ class Plausibility:
     lines: list[str]  # all of that in words
     warnings: list[str]
 
+    @property
+    def is_trivial(self) -> bool:
+        """Whether no method can fail, or none can succeed, by these numbers alone."""
+        return self.feasible < _FEW or (self.feasible > _ALL and self.load < _LITTLE)
+
 
 def plausibility(tasks: Tasks, scenario: Scenario) -> Plausibility:
     """Look at the tasks of a trace (at least one) as tasks of a scenario."""

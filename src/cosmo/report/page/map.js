@@ -24,7 +24,7 @@
     const laidOut = () => {
       const width = Math.max(260, canvas.parentElement.clientWidth), enRows = grouped(film.ens, mostEnRows, open.en), snRows = grouped(film.sns, mostSnRows, open.sn);
       const most = Math.max(enRows.length, snRows.length), row = Math.max(21, Math.min(72, 470 / most)), height = Math.round(34 + row * most + 6);
-      const small = width < 560, y = (k, rows) => 34 + (height - 40) * ((k + 0.5) / rows.length);
+      const small = width < 440, y = (k, rows) => 34 + (height - 40) * ((k + 0.5) / rows.length);
       const place = (rows) => { const found = []; rows.forEach((nodes, k) => nodes.forEach((node) => { found[node] = { row: k, y: y(k, rows) }; })); return found; };
       const x = { device: width * (small ? 0.055 : 0.06), en: width * (small ? 0.13 : 0.14), enEnd: width * (small ? 0.3 : 0.3), sn: width * (small ? 0.56 : 0.58), end: width - 4 };
       const namesOf = (kind) => (film.names || {})[kind], longest = [...enRows.map((nodes) => rowName("EN", nodes, namesOf("en"))), ...snRows.map((nodes) => rowName("SN", nodes, namesOf("sn")))];
@@ -135,7 +135,7 @@
         if (nodes.every((node) => moment.down.has(node))) told.push({ y, down: true });
         else if (more.belief) {
           const known = nodes.map((node) => more.belief(node)), sum = known.reduce((all, each) => all + (each ? each.told : 0), 0);
-          told.push({ y: y + row * 0.24, count, sum, known: known.some((each) => each), age: Math.max(0, ...known.map((each) => (each ? each.age : 0))), length });
+          told.push({ y: y + row * 0.24, count, sum, known: known.some((each) => each), age: Math.max(0, ...known.map((each) => (each ? each.age : 0))), own: known.some((each) => each && each.own), length });
         }
       });
       pen.strokeStyle = tones.grey;
@@ -156,7 +156,7 @@
         if (each.down) { write(pen, film.unit ? "absent" : "down", snX(), each.y, tones.alarm, px + 1, "left", "700"); continue; }
         const left = snX();
         if (each.known) {
-          const gap = (each.count || 0) - each.sum;
+          const gap = Number.isNaN(each.count) ? 0 : (each.count || 0) - each.sum; // what nobody knows has no gap
           pen.globalAlpha = Math.max(0.35, 1 - each.age / 400);
           pen.fillStyle = focus;
           pen.fillRect(left, each.y - thin / 2, Math.max(1.5, each.sum * unit), thin);
@@ -171,7 +171,7 @@
             pen.stroke();
             pen.setLineDash([]);
           }
-          if (row > 34) write(pen, `told ${amount(each.sum)}, ${each.age.toFixed(0)} ms ago; has ${amount(each.count)}`, left, each.y + thin + 7, tones.quiet, px);
+          if (row > 34) write(pen, each.own ? `${each.sum} of its requests in flight; all else unknown` : `told ${amount(each.sum)}, ${each.age.toFixed(0)} ms ago; has ${amount(each.count)}`, left, each.y + thin + 7, tones.quiet, px);
         } else if (row > 34) write(pen, `told ${film.unit ? "?" : "nothing"}; has ${amount(each.count)}`, left, each.y + 3, tones.quiet, px);
         else write(pen, "?", left, each.y, tones.quiet, px);
       }

@@ -18,9 +18,10 @@
     map.events = piece.events;
     recording.until_ms = piece.over ? piece.until : Math.max(0, piece.until - settleMs);
   };
-  const beginMs = 100; // the first moments of an empty site are skipped
-  const played = { number: 0, recordings: [], numbers: [], asked: 0, answered: null };
-  let offer = null, chosen = null, waiting = null, busy = false, fresh = false, lastFilm = 0, storyTimers = [];
+  /* The first moments of an empty site are skipped; a story may begin later, where there is something to see. */
+  const beginMs = () => (story && story.mine === played.number ? story.begin_ms : 100);
+  const played = { number: 0, recordings: [], numbers: [], asked: 0, answered: null, over: false };
+  let offer = null, chosen = null, waiting = null, busy = false, fresh = false, lastFilm = 0, story = null;
 
   const say = (text) => { by("told").textContent = text; };
   const post = async (path, body) => {
@@ -57,16 +58,24 @@
     fill("viewer-en", ["all", ...ens], ["the EN in the middle", ...ens.map((en) => `EN ${en}`)], by("viewer-en").value || 0);
   };
   const whose = () => (by("viewer-en").value === "all" || by("viewer-en").value === "" ? null : Number(by("viewer-en").value));
-  const player = mapPlayer({ whose, decided: null, streaming: true });
+  /* What is on the screen so far; the net utility is that of the last piece up to then. */
+  const caption = (title, view, time) => {
+    const { good, ended, statuses } = view.film.soFar(time), known = (played.numbers[player.views.indexOf(view)] || []).filter((each) => each.until <= time);
+    const net = known.length ? known[known.length - 1].net : null, about = offer.methods.find((each) => each.name === view.name);
+    title.replaceChildren(view.name, element("span", about ? about.summary.replaceAll("`", "") : ""),
+      element("strong", `so far ${ended ? `${((100 * good) / ended).toFixed(0)} %` : "–"} in time, ${time > 0 ? ((1000 * statuses) / time).toFixed(0) : "–"} statuses/s, net utility ${number(net, 0)} a task`));
+  };
+  const player = mapPlayer({ whose, decided: null, grows: () => !played.over, caption });
   by("map").player = player;
   by("map-worst").hidden = by("map-beside").parentElement.hidden = true;
 
+  /* Of all that has been played, which is more than what is on the screen. */
   const showNumbers = () => {
-    const about = [["in time", (n) => (n.success === null ? "–" : `${(100 * n.success).toFixed(1)} %`)], ["statuses a second", (n) => (n.updates === null ? "–" : n.updates.toFixed(0))],
-      ["net utility a task", (n) => number(n.net, 1)]];
-    const seconds = Math.min(...played.recordings.map((each) => each.until_ms)) / 1000, made = element("table"), head = element("tr");
-    head.append(element("th", `after ${seconds.toFixed(1)} s played`), ...played.recordings.map((each) => element("th", each.method)));
-    made.append(head, ...about.map(([label, text]) => { const row = element("tr"); row.append(element("td", label), ...played.numbers.map((each) => element("td", text(each)))); return row; }));
+    const about = [["in time", (n) => (n.success === null ? "–" : `${(100 * n.success).toFixed(1)} %`)], ["statuses/s", (n) => (n.updates === null ? "–" : n.updates.toFixed(0))],
+      ["net utility", (n) => number(n.net, 1)]];
+    const last = played.numbers.map((each) => each[each.length - 1]), seconds = Math.min(...last.map((each) => each.until)) / 1000, made = element("table"), head = element("tr");
+    head.append(element("th", `all ${seconds.toFixed(1)} s played ahead`), ...last.map((_, k) => element("th", ["left", "right"][k])));
+    made.append(head, ...about.map(([label, text]) => { const row = element("tr"); row.append(element("td", label), ...last.map((each) => element("td", text(each)))); return row; }));
     by("numbers").replaceChildren(made);
   };
   const newFilms = () => {
@@ -75,8 +84,10 @@
     const films = played.recordings.map((each) => ({ film: filmOf(each), name: each.method }));
     if (played.answered === null) {
       by("map").hidden = false;
+      by("preparing").hidden = true;
+      if (story) story.seen = beginMs();
       player.show(films);
-      player.seek(beginMs);
+      player.seek(beginMs());
       player.play(!document.body.dataset.paused);
       played.answered = performance.now() - played.asked;
       document.body.dataset.played = played.number;
@@ -105,24 +116,40 @@
       by("stories").replaceChildren(...told.stories.map((story) => { const button = element("button", story.title); button.type = "button"; button.addEventListener("click", () => tellStory(story)); return button; }));
     },
     begin: (told) => {
-      Object.assign(played, { number: told.number, recordings: told.sites.map((site) => empty(site, 0)), numbers: told.sites.map(() => ({ success: null, updates: null, net: null })), answered: null });
+      if (story && story.mine === null && JSON.stringify(told.chosen.methods) === JSON.stringify(story.chosen.methods)) story.mine = told.number;
+      Object.assign(played, { number: told.number, recordings: told.sites.map((site) => empty(site, 0)), numbers: told.sites.map(() => []), answered: null, over: false });
+      fresh = false; // what came before is void
       if (!waiting) { chosen = told.chosen; showSliders(); }
     },
     piece: (told) => {
       if (told.number !== played.number) return;
-      told.views.forEach((piece, k) => { grow(played.recordings[k], piece); played.numbers[k] = piece.numbers; });
-      if (played.answered === null) newFilms(); else fresh = true;
+      told.views.forEach((piece, k) => { grow(played.recordings[k], piece); played.numbers[k].push({ until: piece.until, ...piece.numbers }); });
+      played.over = told.views.every((piece) => piece.over);
+      if (played.answered !== null) fresh = true;
+      else if (played.over || Math.min(...played.recordings.map((each) => each.until_ms)) >= Math.min(beginMs(), 2000)) newFilms();
     },
     error: (told) => say(told.error),
   };
-  const tellStory = (story) => {
-    for (const timer of storyTimers) clearTimeout(timer);
+  /* A story goes on as the map does: it waits while the map is paused, and while its world is not there yet. */
+  const tellStory = (told) => {
     delete document.body.dataset.paused;
-    by("map-speed").value = story.speed;
-    for (const button of by("stories").children) button.setAttribute("aria-pressed", button.textContent === story.title);
-    choose(story.chosen);
-    storyTimers = story.steps.map((step) => setTimeout(() => { by("story").textContent = step.text; }, 1000 * step.after_s));
+    by("map-speed").value = told.speed;
+    for (const button of by("stories").children) button.setAttribute("aria-pressed", button.textContent === told.title);
+    story = { ...told, place: -1, passed: 0, seen: null, mine: null };
+    nextStep();
+    choose(told.chosen);
   };
+  const nextStep = () => {
+    story.place += 1;
+    by("story").replaceChildren(element("b", `${story.place + 1}/${story.steps.length} `), story.steps[story.place].text);
+  };
+  setInterval(() => {
+    if (!story || story.seen === null || played.answered === null) return;
+    const now = player.time();
+    story.passed += Math.max(0, now - story.seen) / story.speed / 1000;
+    story.seen = now;
+    if (story.place + 1 < story.steps.length && story.passed >= story.steps[story.place + 1].after_s) nextStep();
+  }, 200);
   const asScenario = () => choose({ ...chosen, scenario: by("scenario").value, numbers: offer.scenarios[by("scenario").value] });
   by("scenario").addEventListener("change", asScenario);
   for (const id of ["method-a", "method-b"]) by(id).addEventListener("change", () => choose({ ...chosen, methods: [by("method-a").value, by("method-b").value].filter((name) => name) }));

@@ -13,8 +13,19 @@
     pen.fill();
     return icon;
   };
-  /* `whose` says whose belief is drawn (an EN, or null: all), `decided` hears of the decision that is shown. */
-  const mapPlayer = ({ whose, decided, streaming = false }) => {
+  /* Groups of a large site, to be opened one at a time. */
+  const offerGroups = (map) => {
+    const groups = map.groups(), items = [["", "groups"]];
+    for (const kind of ["en", "sn"]) groups[kind].forEach((nodes, k) => { if (nodes.length > 1) items.push([`${kind} ${k}`, rowName(kind.toUpperCase(), nodes)]); });
+    fill("map-open", items.map((item) => item[0]), items.map((item) => item[1]), "");
+  };
+  const openGroup = (maps) => {
+    const [kind, group] = by("map-open").value.split(" ");
+    for (const map of maps) { map.unfold("en", kind === "en" ? Number(group) : null); map.unfold("sn", kind === "sn" ? Number(group) : null); }
+  };
+  /* `whose` says whose belief is drawn (an EN, or null: all), `decided` hears of the decision that is shown, `grows` says whether
+     films are still being made; `caption` fills in a title of its own (its element, the view, the time). */
+  const mapPlayer = ({ whose, decided, grows = () => false, caption = null }) => {
     const views = ["a", "b"].map((name) => ({ figure: by(`map-figure-${name}`), title: by(`map-title-${name}`), map: siteMap(by(`map-${name}`)), film: null, name: "", places: [] }));
     const slider = by("map-time"), state = { time: 0, playing: false, last: 0, told: 0, moments: [], moment: -1, frames: [], task: null };
     const shown = () => views.filter((view) => view.film);
@@ -55,7 +66,10 @@
     };
     /* Words follow when time stands still, and not at every frame. */
     const tell = () => {
-      for (const view of shown()) view.title.textContent = `${view.name}${view.name ? ": " : ""}${percent(view.film, state.time)}`;
+      for (const view of shown()) {
+        if (caption) caption(view.title, view, state.time);
+        else view.title.textContent = `${view.name}${view.name ? ": " : ""}${percent(view.film, state.time)}`;
+      }
       if (!state.playing) by("map-summary").textContent = shown().map((view) => summary(view, view.moment)).join(" ");
       const k = state.task === null ? shown()[0].film.lastDecision(state.time) : state.task;
       if (decided && k >= 0) decided(k, state.playing);
@@ -70,8 +84,8 @@
     const play = (on) => {
       const runs = state.playing;
       state.playing = on && shown().length > 0;
-      if (state.playing && !streaming && state.time >= end()) state.time = 0;
-      if (state.playing) state.task = null; // the panel follows time again
+      if (state.playing && !grows() && state.time >= end()) state.time = 0;
+      if (state.playing) { state.task = null; by("map-summary").textContent = ""; } // the panel follows time again; words would be old at once
       by("map-play").textContent = state.playing ? "pause" : "play";
       state.last = performance.now();
       if (state.playing && !runs) requestAnimationFrame(frame);
@@ -85,7 +99,7 @@
         state.last = now;
         paint();
         if (now - state.told > 250) { state.told = now; tell(); }
-        if (state.time >= end() && !streaming) { play(false); return; }
+        if (state.time >= end() && !grows()) { play(false); return; }
       }
       requestAnimationFrame(frame);
     };
@@ -118,13 +132,8 @@
       by("map-worst").disabled = !moments.length;
       by("map-worst").textContent = moments.length ? `worst moments (${moments.length})` : "no bad moment";
       slider.max = Math.ceil(end());
-      unfolding();
+      offerGroups(shown()[0].map);
       seek(Math.min(state.time, end()), state.task);
-    };
-    const unfolding = () => {
-      const groups = shown()[0].map.groups(), items = [["", "groups"]];
-      for (const kind of ["en", "sn"]) groups[kind].forEach((nodes, k) => { if (nodes.length > 1) items.push([`${kind} ${k}`, rowName(kind.toUpperCase(), nodes)]); });
-      fill("map-open", items.map((item) => item[0]), items.map((item) => item[1]), "");
     };
     fill("map-speed", speeds.map((each) => each[0]), speeds.map((each) => each[1]), "0.02");
     by("map-legend").replaceChildren(...legendMarks.map(([fate, text]) => { const item = element("span"); item.append(markIcon(fate), text); return item; }),
@@ -134,11 +143,7 @@
     by("map-on").addEventListener("click", () => { play(false); seek(state.time + 10); });
     by("map-next").addEventListener("click", nextDecision);
     by("map-worst").addEventListener("click", () => toMoment(state.moment + 1));
-    by("map-open").addEventListener("change", () => {
-      const [kind, group] = by("map-open").value.split(" ");
-      for (const view of shown()) { view.map.unfold("en", kind === "en" ? Number(group) : null); view.map.unfold("sn", kind === "sn" ? Number(group) : null); }
-      paint();
-    });
+    by("map-open").addEventListener("change", () => { openGroup(shown().map((view) => view.map)); paint(); });
     slider.addEventListener("input", () => { play(false); seek(Number(slider.value)); });
     by("map").addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("select, button, input:not([type=range])")) return;
