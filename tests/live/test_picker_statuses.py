@@ -2,16 +2,19 @@
 
 import io
 import math
+import re
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import grpc
 import pytest
 
 from cosmo import InputError
 from cosmo.live import wire
-from cosmo.live.config import changed_config, load_config
+from cosmo.live.config import DOCUMENTS, changed_config, load_config
 from cosmo.live.logs import Log
 from cosmo.live.peers import channel_of
+from cosmo.live.readings import metric_names
 from cosmo.live.serving import Serving
 from cosmo.live.top import parsed
 from live.certificates import Authority
@@ -158,6 +161,22 @@ def test_inputs_are_mixed_and_the_newest_status_counts():
                 core, column = serving.node.core, serving.node._columns[second]
                 core.heard(column, serving.clock.now() - 10_000.0, [99.0])  # of before
                 assert core.caches[column].numbers.tolist() == [2.0]
+
+    play(scene())
+
+
+def test_an_agent_that_is_not_there_does_not_wipe_out_what_is_scraped():
+    async def scene():
+        async with services(1) as [service]:
+            words = [[f"scrape={service.port} push=1"]]
+            told = {**LSQ, "picker__inputs": ["scrape", "push"], "picker__scrape_ms": 10_000.0}
+            async with picker(listed([service], *words), **told) as serving:
+                core, silenced = serving.node.core, []
+                before = core.silence
+                core.silence = lambda sn, silent: (silenced.append(sn), before(sn, silent))
+                core.heard(0, serving.clock.now(), [3.0])
+                await until(lambda: len(silenced) > 2, "the agent was called again and again")
+                assert knows(serving, service, 3.0)
 
     play(scene())
 
@@ -360,6 +379,9 @@ def test_inputs_need_a_method_that_goes_by_them():
     [
         ("agent.url", "", "agent.url: must be given for an agent"),
         ("agent.url", "ftp://x", r"agent\.url"),
+        ("agent.url", "http://x:99999/", r"agent\.url"),
+        ("agent.url", "http://:80/", r"agent\.url"),
+        ("agent.url", "http://[::1/", r"agent\.url"),
         ("agent.read_ms", 1.0, r"agent\.read_ms"),
         ("agent.pickers", 0, r"agent\.pickers"),
         ("picker.inputs", ["none"], r"picker\.inputs"),
@@ -369,6 +391,16 @@ def test_inputs_need_a_method_that_goes_by_them():
 def test_what_an_agent_s_file_must_not_say(field, value, why):
     with pytest.raises(InputError, match=why):
         changed_config(load_config("agent"), {field: value})
+
+
+def test_the_files_of_the_page_for_operators_are_files(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "tasks" / "behind_envoy.md").read_text()
+    found = dict(re.findall(r"^```toml\n# (\w+\.toml)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    assert len(found) == 5
+    for name, text in found.items():
+        (tmp_path / name).write_text(text)
+        documents = DOCUMENTS if "extends" in text else metric_names.DOCUMENTS
+        documents.load(tmp_path / name)
 
 
 def test_endpoints_that_go_take_their_statuses_with_them():

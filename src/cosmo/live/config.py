@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
@@ -20,6 +21,17 @@ def _has_port(address: str) -> str:
     return address
 
 
+def _has_host(url: str) -> str:
+    try:
+        place = urlsplit(url)
+        good = bool(place.hostname) and place.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise PydanticCustomError("url", "Input should have a host, and a port from 1 to 65535")
+    return url
+
+
 # gRPC counts in 32 bits, and ends the process at a number that has more.
 Index = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 Millis = Annotated[Positive, Field(le=MOST_MS)]
@@ -27,7 +39,9 @@ Seconds = Annotated[Positive, Field(ge=0.01, le=1e6)]
 Address = Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$"), AfterValidator(_has_port)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,60}$")]
 Port = Annotated[int, Field(strict=True, ge=0, le=65535)]
-Url = Annotated[str, Field(pattern=r"^http://[^\s/]+(/\S*)?$", max_length=1000)]
+Url = Annotated[
+    str, Field(pattern=r"^http://[^\s/]+(/\S*)?$", max_length=1000), AfterValidator(_has_host)
+]
 ReadingMillis = Annotated[Millis, Field(ge=5)]  # between two readings of a page of metrics
 
 

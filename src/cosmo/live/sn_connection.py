@@ -302,10 +302,15 @@ class SnConnection:
                 cycles_per_ms=welcome.cycles_per_ms,
             )
 
-    async def close(self) -> None:
-        """Hang up."""
+    def stop(self) -> None:
+        """Take nothing more of what the SN says, from now on."""
         if self._task is not None:
             self._task.cancel()
+
+    async def close(self) -> None:
+        """Hang up."""
+        self.stop()
+        if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         for closing in self._closing:
             closing.cancel()

@@ -60,6 +60,7 @@ class Inputs:
     def settle(self, places: Sequence[Place]) -> None:
         """Listen to those who are there, and to nobody else."""
         if self._method.carries == NOTHING:
+            self._warn(places)
             return
         self._maker = StatusMaker(self._method, self._server.site)
         wanted = {k: each.endpoint for k, each in enumerate(places) if each.present}
@@ -71,6 +72,13 @@ class Inputs:
             if column not in self._heard:
                 self._heard[column] = self._begun(column, endpoint)
 
+    def _warn(self, places: Sequence[Place]) -> None:
+        asked = [each for each in places if (each.endpoint.scrape_port, each.endpoint.push_port)
+                 != (None, None)]  # fmt: skip
+        if asked:
+            use = self._server.config.method.use
+            self._server.log.warning("the method goes by no statuses", method=use)
+
     def _begun(self, column: int, endpoint: Endpoint) -> _Heard:
         server, config = self._server, self._config
         scraper = agent = None
@@ -81,7 +89,8 @@ class Inputs:
                 *(config.scrape_ms, server.config.behaviour.silent_ms),
             )
             told = partial(self._scraped, endpoint.address)
-            scraper.begin(partial(self._read, column), told, partial(server.core.forget, column))
+            unheard = partial(server.core.unheard, column, False)
+            scraper.begin(partial(self._read, column), told, unheard)
         if endpoint.push_port is not None:
             place = f"{endpoint.host}:{endpoint.push_port}"
             certified = config.agent_name or endpoint.host.strip("[]")
@@ -155,6 +164,7 @@ class Inputs:
         loop = asyncio.get_running_loop()
         for each in (heard.scraper, heard.agent):
             if each is not None:
+                each.stop()  # at once: its column may have another owner in a moment
                 task = loop.create_task(each.close())
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)

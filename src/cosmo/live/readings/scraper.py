@@ -1,7 +1,6 @@
 """Reads the metrics of one service again and again; what cannot be read is silence."""
 
 import asyncio
-import contextlib
 import random
 from collections.abc import Callable, Mapping
 
@@ -13,8 +12,7 @@ from cosmo.live.realtime import RealClock
 _MOST_BYTES = 8_000_000  # of a page
 
 Heard = Callable[[Reading, float], None]  # a reading, and when it was made, in ms of the node
-Told = Callable[[str, str], None]  # what became of an attempt (`RESULTS`), and why
-
+Told = Callable[[str, str], None]  # what became of an attempt, one of these, and why
 READ, FAILED, IMPLAUSIBLE = "read", "failed", "implausible"
 
 
@@ -70,10 +68,14 @@ class Scraper:
                 silent()
             await asyncio.sleep(max(asked_ms + self._every_ms - now, 0.0) * scale)
 
-    async def close(self) -> None:
-        """Stop reading."""
+    def stop(self) -> None:
+        """Tell of nothing more, from now on."""
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+
+    async def close(self) -> None:
+        """Stop reading."""
+        self.stop()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
         self._page.close()
