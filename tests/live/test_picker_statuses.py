@@ -249,6 +249,40 @@ async def refused(agent, name, **fields):
         return caught.value.code()
 
 
+def test_an_agent_takes_no_picker_before_it_can_read_its_service():
+    async def scene():
+        async with services(1) as [service]:
+            service.page = "not ready"
+            async with agents([service]) as [agent]:
+                assert await refused(agent, "a") == grpc.StatusCode.UNAVAILABLE
+
+    play(scene())
+
+
+def test_a_status_is_as_old_as_the_reading_that_it_was_made_of():
+    async def scene():
+        calm = {"behaviour__refresh_ms": 0.0, "behaviour__silent_ms": 60_000.0}
+        async with (
+            services(1) as [service],
+            agents([service], **calm) as [agent],
+            picker(
+                listed([service], [f"push={agent.port}"]), **LSQ, picker__inputs="push"
+            ) as serving,
+        ):
+            await until(lambda: knows(serving, service, 0.0), "it is known")
+            [peer] = [each for each in agent.node.core.peers if each.here]
+            await until(lambda: peer.acknowledged_ms > 0.0, "the agent knows that")
+            service.answers.clear()  # no further reading
+            asked = service.asked
+            await until(lambda: service.asked > asked, "the next one hangs")
+            since_ms, sent = serving.clock.now(), agent.node.core.updates
+            await until(lambda: serving.clock.now() > since_ms + 1000.0, "a second has passed")
+            assert agent.node.core.updates > sent + 3
+            assert cache(serving, service).source_ms < since_ms + 500.0
+
+    play(scene())
+
+
 def test_pickers_come_by_any_name_up_to_as_many_as_the_agent_expects():
     async def scene():
         async with services(1) as [service], agents([service], agent__pickers=2) as [agent]:
