@@ -143,7 +143,8 @@ def test_the_state_of_a_reading_worked_out_by_hand():
         (vllm_page(1).replace("running gauge", "running counter"), "must be a gauge"),
         (vllm_page(1) * 2 + 'vllm:num_requests_running{a="b"} NaN\n', "nan"),
         ('vllm:num_requests_running{a="b\n', "no metrics"),
-        ("vllm:num_requests_running 1\n" * 10_001, "10001 samples"),
+        ("vllm:num_requests_running 1\n" * 1001, "1001 samples"),
+        ("vllm:num_requests_running{" + 'a="b",' * 300_000 + "} 1\n", "more than 1000 characters"),
     ],
 )
 def test_a_page_that_cannot_be_true_says_why_in_a_line(page, why):

@@ -21,7 +21,7 @@ from cosmo.live.picker.kubernetes import checked_spec, watched
 
 _MOST_ENDPOINTS = 4096
 _MOST_BYTES = 1_000_000
-_LINE = re.compile(r"(\S+)((?:\s+(?:slots|scrape|push)=\d{1,6})*)")
+_LINE = re.compile(r"(\S+)((?:\s+(?:slots|scrape|push)=[0-9]{1,6})*)")
 
 Found = AsyncIterator[list[Endpoint] | str]  # endpoints whenever they change, or what went wrong
 

@@ -11,7 +11,7 @@ from cosmo.scenario.fields import MOST_MS
 
 MOST_REQUESTS = 1e6  # that a service may say it has
 _MOST_SUM = 1e18  # of a counter, in its own unit
-_MOST_LINES = 10_000  # that matter, of a page
+_MOST_LINES, _MOST_LINE = 1000, 1000  # that matter, of a page; characters of each
 _WEIGHT = 0.2  # of a new mean of times
 _WINDOW_MS = 1000.0  # over which running requests are counted by their time, where no gauge does
 _GAUGES, _COUNTERS = ("gauge", "unknown"), ("counter", "histogram", "summary", "unknown")
@@ -135,6 +135,8 @@ class Meter:
         lines = [line for line in page.splitlines() if line.startswith(self._starts)]
         if len(lines) > _MOST_LINES:
             raise ImplausibleError(f"{len(lines)} samples: must be at most {_MOST_LINES}")
+        if max(map(len, lines), default=0) > _MOST_LINE:  # the parser's time grows with its square
+            raise ImplausibleError(f"a sample of more than {_MOST_LINE} characters")
         found: dict[str, tuple[float, str]] = {}
         try:
             for family in text_string_to_metric_families("\n".join(lines) + "\n"):

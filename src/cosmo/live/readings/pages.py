@@ -102,6 +102,7 @@ class Page:
         async with contextlib.aclosing(body_of(reader, headers)) as pieces:
             async for piece in pieces:
                 found += piece
+                await asyncio.sleep(0)  # others have their turn, however much is there
                 if len(found) > self._most_bytes:
                     raise PageError(f"more than {self._most_bytes} bytes")
         ended_by_close = not {"content-length", "transfer-encoding"} & headers.keys()

@@ -9,7 +9,8 @@ from cosmo.live.readings.metric_names import MetricNames
 from cosmo.live.readings.pages import Page
 from cosmo.live.realtime import RealClock
 
-_MOST_BYTES = 8_000_000  # of a page
+_MOST_BYTES = 2_000_000  # of a page
+_SHORT = 50_000  # characters that are read in a moment; who is asked to decide must not wait longer
 
 Heard = Callable[[Reading, float], None]  # a reading, and when it was made, in ms of the node
 Told = Callable[[str, str], None]  # what became of an attempt, one of these, and why
@@ -54,7 +55,10 @@ class Scraper:
                 async with asyncio.timeout(self._silent_ms * scale):
                     text = await self._page.text()
                 made_ms = 0.5 * (asked_ms + clock.now())
-                reading = self._meter.read(text, made_ms)
+                if len(text) < _SHORT:
+                    reading = self._meter.read(text, made_ms)
+                else:
+                    reading = await asyncio.to_thread(self._meter.read, text, made_ms)
             except ImplausibleError as error:
                 result, why = IMPLAUSIBLE, str(error)
             except (OSError, ValueError) as error:
