@@ -1,10 +1,13 @@
 """Pages of metrics of other people's servers, as states of service nodes; hostile ones, too."""
 
 import base64
+import json
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cosmo import InputError
 from cosmo.live.config import load_config
@@ -186,6 +189,49 @@ def test_any_method_s_statuses_can_be_made_of_a_reading(use):
     )
     assert len(busy) == len(idle) == made.carries
     assert busy != idle
+
+
+WORDS = st.sampled_from(
+    ["vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc", "{", "}",
+     'engine="0"', "# TYPE ", " gauge", " counter", " histogram", " ", "\n", "1", "-1", "1e999",
+     "NaN", "_total", "_bucket", 'le="+Inf"', "0.5", ",", "=", '"', "\\"]
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(WORDS, st.text(max_size=5)), max_size=40).map("".join))
+def test_whatever_a_page_says_is_a_plausible_reading_or_refused(page):
+    try:
+        found = Meter(load_names("vllm"), {}, 4).read(page, 0.0)
+    except ImplausibleError:
+        return
+    state = state_of(found, site(), 0)
+    assert np.isfinite(state).all()
+    assert (state >= 0.0).all()
+    assert state[IDLE] <= 4.0
+
+
+@given(
+    st.sampled_from([b"TEXT ", b"JSON ", b"BIN ", b""]),
+    st.one_of(
+        st.binary(max_size=60),
+        st.binary(max_size=40).map(base64.b64encode),
+        st.recursive(
+            st.one_of(st.none(), st.floats(), st.text(max_size=5)),
+            lambda inner: st.dictionaries(
+                st.sampled_from(["named_metrics", "cpu_utilization", "num_requests_waiting"]), inner
+            ),
+        ).map(lambda told: json.dumps(told).encode()),
+    ),
+)
+def test_whatever_a_load_report_says_is_a_plausible_reading_or_refused(form, content):
+    try:
+        report = load_reports.report_of({b"endpoint-load-metrics": form + content})
+        told = load_reports.state_told(report)
+        reading = load_reports.reading_of(report, load_names("vllm"), 4, 1)
+    except ImplausibleError:
+        return
+    assert told is None or np.isfinite(told).all()
+    assert reading is None or (state_of(reading, site(), 0) >= 0.0).all()
 
 
 # Pages over HTTP.
