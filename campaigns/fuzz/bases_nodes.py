@@ -99,6 +99,8 @@ def daemon(role: str) -> str:
     if role == "en":
         peers = [{**peer, "address": "127.0.0.1:9"} for peer in peers]
     fields: dict[str, object] = {"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "peers": peers}
+    if role == "agent":
+        fields["agent.url"] = "http://127.0.0.1:9/metrics"
     return config_text(changed_config(config, fields))
 
 

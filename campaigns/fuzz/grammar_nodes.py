@@ -12,7 +12,7 @@ from odd import Draw, celled, columned, damaged, plain, rewritten, seldom, some,
 
 _LIVE_FIELDS = ("slower", "transport", "fifo", "most_late_ms", "nothing")
 # No port of the machine is taken that somebody else may want, and nobody is looked up by name.
-_ADDRESSES = ("listen", "admin", "address", "admin_hosts", "endpoints")
+_ADDRESSES = ("listen", "admin", "address", "admin_hosts", "url", "endpoints")
 _ODD_ADDRESSES = ("127.0.0.1:0", "127.0.0.1:99999", "nowhere", "127.0.0.1:", "127.0.0.1:x", "", ":")
 _PAGE = "page.html"
 
@@ -46,14 +46,14 @@ def live_plans(draw: Draw) -> Case:
 @st.composite
 def daemon_files(draw: Draw) -> Case:
     """Files of daemons, which are started by them, and told to stop once they serve."""
-    role = draw(some("en", "sn", "picker"))
+    role = draw(some("en", "sn", "picker", "agent"))
     text = rewritten(draw, own.daemon(role), keep=_ADDRESSES)
     if seldom(draw, 10):
         text = text.replace('"127.0.0.1:0"', f'"{draw(some(*_ODD_ADDRESSES))}"', 1)
     content = text.encode("utf-8", "surrogatepass")
     if seldom(draw, 5):
         content = damaged(draw, content)
-    called = draw(some(role, role, role, role, role, role, "en", "sn", "picker"))
+    called = draw(some(*[role] * 6, "en", "sn", "picker", "agent"))
     return Case("daemon", ("serve", called, "--config", "node.toml"), {"node.toml": content})
 
 

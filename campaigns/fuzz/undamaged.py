@@ -61,7 +61,7 @@ def _of_nodes(kind: str) -> list[Case]:
         case "daemon":
             return [
                 Case(kind, ("serve", role, "--config", "n.toml"), {"n.toml": text.encode()})
-                for role in ("en", "sn", "picker")
+                for role in ("en", "sn", "picker", "agent")
                 for text in (own.daemon(role),)
             ]
         case "picker":

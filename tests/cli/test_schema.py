@@ -11,7 +11,10 @@ import pytest
 from cosmo.cli.schema import KINDS, schema_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-PACKAGES = {"scenario": "cosmo.scenario", "plan": "cosmo.study", "daemon": "cosmo.live"}
+PACKAGES = {
+    "scenario": "cosmo.scenario", "plan": "cosmo.study", "daemon": "cosmo.live",
+    "metrics": "cosmo.live.readings",
+}  # fmt: skip
 
 
 def _files(kind):

@@ -196,4 +196,4 @@ def test_orca_is_off_unless_it_is_asked_for_and_not_for_ens(cosmo):
 
     play(scene())
     code, _, err = cosmo("serve", "en", "--set", "orca=true")
-    assert (code, err) == (2, "cosmo: orca = true: must be false for an EN or a picker\n")
+    assert (code, err) == (2, "cosmo: orca = true: must be false unless the node is an SN\n")

@@ -284,7 +284,7 @@ def test_bad_endpoints_are_refused_in_one_line(endpoints, why):
 def test_a_picker_has_endpoints_and_no_peers():
     with pytest.raises(InputError, match=r"picker\.endpoints: must be given for a picker"):
         picker_config("")
-    with pytest.raises(InputError, match="peers: must be empty for a picker"):
+    with pytest.raises(InputError, match="peers: must be empty for a picker or an agent"):
         picker_config(peers=[{"name": "sn0", "address": "10.0.0.1:1", "up_mbps": 1.0,
                               "down_mbps": 1.0, "slots": 1, "cycles_per_ms": 1.0,
                               "storage_bytes": 1.0, "queue_capacity": 1}])  # fmt: skip

@@ -10,7 +10,7 @@ from cosmo.cli.console import notes
 from cosmo.errors import InputError, did_you_mean
 from cosmo.files import whole_file
 
-KINDS = ("scenario", "plan", "daemon")
+KINDS = ("scenario", "plan", "daemon", "metrics")
 
 
 def schema(
@@ -19,7 +19,7 @@ def schema(
         Path | None, typer.Option("--out", "-o", help="The file to write (default: print it).")
     ] = None,
 ) -> None:
-    """Print the JSON schema of scenarios, plans or daemons' files.
+    """Print the JSON schema of scenarios, plans, daemons' files or names of metrics.
 
     cosmo schema scenario --out scenario.schema.json
     """
@@ -46,5 +46,9 @@ def schema_of(kind: str) -> dict[str, object]:
         from cosmo.live.config import DOCUMENTS as CONFIGS
 
         return CONFIGS.schema()
+    if kind == "metrics":
+        from cosmo.live.readings.metric_names import DOCUMENTS as NAMES
+
+        return NAMES.schema()
     close = did_you_mean(kind, KINDS)
     raise InputError(f"kind = {kind!r}: must be one of {', '.join(KINDS)}{close}")

@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    help="Run an edge node, a service node or an endpoint picker as a daemon.",
+    help="Run an edge node, a service node, an endpoint picker or its agent as a daemon.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 ConfigOption = Annotated[
     str,
-    typer.Option("--config", "-c", help="A TOML file that extends the preset en, sn or picker."),
+    typer.Option(
+        "--config", "-c", help="A TOML file that extends the preset en, sn, picker or agent."
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -67,3 +69,12 @@ def picker(config: ConfigOption = "picker", settings: SetOption = None):  # type
     cosmo serve picker --set picker.endpoints=static:10.0.0.1:8000,10.0.0.2:8000
     """
     _serve("picker", config, settings, None)
+
+
+@app.command("agent")
+def agent(config: ConfigOption = "agent", settings: SetOption = None):  # type: ignore[no-untyped-def]
+    """Tell pickers of the load of a service, by its own metrics, until SIGTERM.
+
+    cosmo serve agent --set agent.url=http://127.0.0.1:8000/metrics --set node.slots=4
+    """
+    _serve("agent", config, settings, None)

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
@@ -20,12 +21,28 @@ def _has_port(address: str) -> str:
     return address
 
 
+def _has_host(url: str) -> str:
+    try:
+        place = urlsplit(url)
+        good = bool(place.hostname) and place.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise PydanticCustomError("url", "Input should have a host, and a port from 1 to 65535")
+    return url
+
+
 # gRPC counts in 32 bits, and ends the process at a number that has more.
 Index = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 Millis = Annotated[Positive, Field(le=MOST_MS)]
 Seconds = Annotated[Positive, Field(ge=0.01, le=1e6)]
 Address = Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$"), AfterValidator(_has_port)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,60}$")]
+Port = Annotated[int, Field(strict=True, ge=0, le=65535)]
+Url = Annotated[
+    str, Field(pattern=r"^http://[^\s/]+(/\S*)?$", max_length=1000), AfterValidator(_has_host)
+]
+ReadingMillis = Annotated[Millis, Field(ge=5)]  # between two readings of a page of metrics
 
 
 class _Group(BaseModel):
@@ -242,12 +259,38 @@ class PickerGroup(_Group):
     ranked: Annotated[int, Field(strict=True, ge=1, le=16)] = 3  # endpoints in an answer
     shed: bool = False  # 429 for what the method rejects; else it goes to the least busy endpoint
     link_mbps: Positive = 10_000.0
+    # What is heard of endpoints: a picker reads their metrics (scrape), or agents beside them
+    # decide when to send a status (push).
+    inputs: Literal["none", "scrape", "push"] | tuple[Literal["scrape", "push"], ...] = "none"
+    metrics: str = "vllm"  # their names: a preset (`live.readings.metric_names`), or a file
+    metrics_labels: dict[str, str] = {}  # that samples must have
+    scrape_ms: ReadingMillis = 50.0
+    scrape_port: Port = 0  # of the page with metrics; 0: the endpoint's own
+    push_port: Port = 7700  # of agents, on the endpoints' hosts
+    agent_name: Name | Literal[""] = ""  # in certificates of agents; empty: their IP address
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The inputs as a tuple."""
+        if isinstance(self.inputs, tuple):
+            return self.inputs
+        return () if self.inputs == "none" else (self.inputs,)
+
+
+class AgentGroup(_Group):
+    """The service that an agent stands beside, and whom it tells of it."""
+
+    url: Url | Literal[""] = ""  # of the page with its metrics
+    metrics: str = "vllm"  # their names: a preset (`live.readings.metric_names`), or a file
+    labels: dict[str, str] = {}  # that samples must have
+    read_ms: ReadingMillis = 50.0
+    pickers: Annotated[int, Field(strict=True, ge=1, le=256)] = 2  # that may watch it at a time
 
 
 class NodeConfig(_Group):
     """One daemon."""
 
-    role: Literal["en", "sn", "picker"]
+    role: Literal["en", "sn", "picker", "agent"]
     name: Name
     description: str
     listen: Address
@@ -275,23 +318,27 @@ class NodeConfig(_Group):
         SiteGroup()
     )  # empty: what the node knows is itself, its neighbours and its peers
     picker: PickerGroup = PickerGroup()
+    agent: AgentGroup = AgentGroup()
     peers: tuple[Peer, ...]
 
     @model_validator(mode="after")
     def _consistent(self) -> "NodeConfig":
         if self.orca and self.role != "sn":
-            raise ValueError("orca = true: must be false for an EN or a picker")
+            raise ValueError("orca = true: must be false unless the node is an SN")
         if (self.role == "picker") != bool(self.picker.endpoints):
             raise ValueError("picker.endpoints: must be given for a picker, and for no other node")
-        if self.role == "picker" and (self.peers or self.site.reach):
-            raise ValueError("peers: must be empty for a picker, which has picker.endpoints")
+        if (self.role == "agent") != bool(self.agent.url):
+            raise ValueError("agent.url: must be given for an agent, and for no other node")
+        alone = self.role in ("picker", "agent")
+        if alone and (self.peers or self.site.reach):
+            raise ValueError("peers: must be empty for a picker or an agent")
         if self.site.reach:
             self._check_place()
         elif self.role == "sn" and self.number:
             raise ValueError(f"number = {self.number}: must be 0 unless site describes all SNs")
         elif self.number > self.neighbours:
             raise ValueError(f"number = {self.number}: must be at most neighbours")
-        if not self.peers and self.role != "picker":
+        if not self.peers and not alone:
             raise ValueError("peers: must name at least one node")
         names = [peer.name for peer in self.peers]
         if len(set(names)) < len(names):
@@ -315,7 +362,7 @@ DOCUMENTS = Documents("config", NodeConfig, "cosmo.live", "en", "method.use=pric
 
 
 def load_config(source: str | Path, settings: Iterable[str] = ()) -> NodeConfig:
-    """A preset (`en`, `sn`, `picker`) or a TOML file that extends one, with single fields set."""
+    """A preset (`en`, `sn`, `picker`, `agent`) or a TOML file that extends one, with fields set."""
     return DOCUMENTS.load(source, settings)
 
 

@@ -1,4 +1,4 @@
-"""The port of an EN or SN: its gRPC server and health service."""
+"""The port of an EN, SN or agent: its gRPC server and health service."""
 
 from typing import Any
 
@@ -72,6 +72,6 @@ def _reflect(server: grpc.aio.Server, config: NodeConfig) -> None:
             "reflection = true: needs grpcio-reflection; install it with: pip install"
             " grpcio-reflection"
         ) from None
-    own = f"{wire.PACKAGE}.{config.role.capitalize()}"
+    own = f"{wire.PACKAGE}.{'En' if config.role == 'en' else 'Sn'}"
     names = (own, *([SERVICE] if config.orca else []), reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, pool=wire.POOL)

@@ -37,7 +37,7 @@ _NUMBERS = {
     "eps": 7,
     "application_utilization": 9,
 }
-_NAMED = {"idle_slots": IDLE, "wait_ms": WAIT, "work_cycles": WORK, "free_bytes": STORAGE,
+NAMED = {"idle_slots": IDLE, "wait_ms": WAIT, "work_cycles": WORK, "free_bytes": STORAGE,
           "tasks": REQUESTS, "latency_ms": LATENCY}  # fmt: skip
 
 
@@ -129,7 +129,7 @@ class Orca:
             rps_fractional=self._tasks.per_s(now),
             eps=self._errors.per_s(now),
             application_utilization=asked,
-            named_metrics={f"cosmo.{name}": float(state[k]) for name, k in _NAMED.items()},
+            named_metrics={f"cosmo.{name}": float(state[k]) for name, k in NAMED.items()},
         )
 
     def trailer(self) -> tuple[tuple[str, bytes], ...]:

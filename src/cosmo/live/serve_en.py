@@ -9,7 +9,7 @@ import grpc
 
 from cosmo.live import wire
 from cosmo.live.clock import DELIVERY
-from cosmo.live.config import NodeConfig
+from cosmo.live.config import NodeConfig, Peer
 from cosmo.live.core_en import EnCore
 from cosmo.live.deciding import DecidingServer
 from cosmo.live.emulation import handler_of
@@ -18,7 +18,7 @@ from cosmo.live.metrics import Measured
 from cosmo.live.peers import check_caller
 from cosmo.live.realtime import RealClock
 from cosmo.live.samples import EmulationLead
-from cosmo.live.sn_connection import SnConnection
+from cosmo.live.sn_connection import SnConnection, WatchedSn
 from cosmo.live.tasks import Fate, Item
 from cosmo.node import Method
 
@@ -49,7 +49,9 @@ class EnServer(DecidingServer):
         super().__init__(config, method, clock, log, boot, config.peers)
         self._calls = 0
         self.lead = EmulationLead()
-        self.connections = [SnConnection(self, sn, method) for sn in range(len(config.peers))]
+        self.connections = [
+            SnConnection(self, sn, method, _watched(peer)) for sn, peer in enumerate(config.peers)
+        ]
 
     def _expect(self, method: Method) -> None:
         for each in self.connections:
@@ -284,3 +286,7 @@ class EnServer(DecidingServer):
         for each in self.connections:
             await each.close()
         await super().close()
+
+
+def _watched(peer: Peer) -> WatchedSn:
+    return WatchedSn(peer.name, peer.address, peer.name, peer.slots, peer.cycles_per_ms)

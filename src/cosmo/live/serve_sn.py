@@ -76,7 +76,7 @@ class SnServer(NodeServer):
         self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
     ) -> None:
         super().__init__(config, method, clock, log, boot)
-        self._ens = {peer.name: k for k, peer in enumerate(config.peers)}
+        self._en_names = [peer.name for peer in config.peers]
         self._states = [_En() for _ in config.peers]
         ens, columns = (table[config.number] for table in self.site.links.reached_by)
         self.core = SnCore(
@@ -151,14 +151,20 @@ class SnServer(NodeServer):
         item = Item(-1, now, math.inf, size, cycles, true_cycles=true_cycles)
         self.core.arrive(item, None)
 
+    def _en_of(self, name: str, context: Any) -> int | None:
+        """The number of the EN that calls by this name; None if it may not."""
+        if self.config.tls.certificate and name not in names_of(context):
+            return None
+        return self._en_names.index(name) if name in self._en_names else None
+
     async def execute(self, task: Any, context: Any) -> Any:
         """A task of an EN."""
         now = self.clock.now()
         await check_caller(context, self.config.tls)
         told = dict(context.invocation_metadata() or ())
         name = str(told.get("cosmo-en", ""))
-        en = self._ens.get(name)
-        if en is None or (self.config.tls.certificate and name not in names_of(context)):
+        en = self._en_of(name, context)
+        if en is None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
         await self._check(task, context, self.core.station.requests, cycles_needed=True)
         assert en is not None
@@ -235,12 +241,12 @@ class SnServer(NodeServer):
             await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "no hello")
         hello = (first or wire.FromEn()).hello  # empty if that was something else
         name = hello.name
-        en = self._ens.get(name)
-        if en is None or (self.config.tls.certificate and name not in names_of(context)):
+        en = self._en_of(name, context)
+        if en is None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
         assert en is not None
-        if self.draining:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "the SN is about to stop")
+        if closed := self._closed():
+            await context.abort(grpc.StatusCode.UNAVAILABLE, closed)
         carries = self._carries
         if hello.version != wire.VERSION or hello.carries != carries:
             await context.abort(
@@ -265,6 +271,10 @@ class SnServer(NodeServer):
                 self._states[en].out = None
                 self.core.met(en, False)
             self.log.info("en gone", en=name)
+
+    def _closed(self) -> str:
+        """Why no EN may watch this node at the moment; empty if they may."""
+        return f"the {self.kind} is about to stop" if self.draining else ""
 
     def _welcome(self, carries: int) -> Any:
         node = self.config.node
@@ -300,7 +310,7 @@ class SnServer(NodeServer):
 
     def _lied(self, en: int, why: str) -> None:
         """Count what an EN has said; say so the first time. Its stream ends."""
-        name, state = self.config.peers[en].name, self._states[en]
+        name, state = self._en_names[en], self._states[en]
         self.counters.add("peer_lies_total", en=name)
         if not state.accused:
             state.accused = True
@@ -308,12 +318,16 @@ class SnServer(NodeServer):
 
     def status(self, en: int, sequence: int, numbers: NDArray[np.float64], at_ms: float) -> None:
         """To an EN that is connected, at once or when an emulated link has brought it there."""
-        send = partial(self._send_status, en, sequence, numbers, time.monotonic())
-        self.counters.add("updates_total", en=self.config.peers[en].name)
+        send = partial(self._send_status, en, sequence, numbers, self._made_s())
+        self.counters.add("updates_total", en=self._en_names[en])
         if self.config.links.emulate:
             self.clock.at(at_ms - self._states[en].transit_ms, DELIVERY, send)
         else:
             send()
+
+    def _made_s(self) -> float:
+        """When the state was seen that a status tells of now, on the monotonic clock."""
+        return time.monotonic()
 
     def _send_status(self, en: int, sequence: int, numbers: Any, made_s: float) -> None:
         out = self._states[en].out
@@ -342,6 +356,10 @@ class SnServer(NodeServer):
         self.draining = True
         if self.orca is not None:
             self.orca.close()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """End the streams of all ENs."""
         for state in self._states:
             _end(state.out)
 

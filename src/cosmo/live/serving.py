@@ -54,6 +54,10 @@ def _parts_of(role: str) -> tuple[Any, Any]:
     from cosmo.live.serve_en import EnServer
     from cosmo.live.serve_sn import SnServer
 
+    if role == "agent":
+        from cosmo.live.serve_agent import AgentServer
+
+        return AgentServer, GrpcListener
     return (EnServer if role == "en" else SnServer), GrpcListener
 
 

@@ -4,18 +4,21 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import grpc
 
 from cosmo.errors import InputError
 from cosmo.live import wire
 from cosmo.live.claims import Claims, fault_of_welcome
+from cosmo.live.config import NodeConfig
+from cosmo.live.core_en import EnCore
+from cosmo.live.logs import Log
+from cosmo.live.metrics import Counters
 from cosmo.live.peers import channel_of
+from cosmo.live.realtime import RealClock
 from cosmo.node import Method
-
-if TYPE_CHECKING:
-    from cosmo.live.serve_en import EnServer
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
 _SMOOTHING = 0.1  # of round trips
@@ -26,13 +29,43 @@ _EARLY_MS = 1000.0  # that the oldest status may be older than this node: clocks
 _GRACE_S = 60.0  # for calls of an SN that drains; each has a limit of its own
 
 
+@dataclass(frozen=True)
+class WatchedSn:
+    """An SN, as whoever watches it knows it."""
+
+    name: str
+    address: str
+    certified: str  # the name in its certificate
+    slots: int
+    cycles_per_ms: float
+
+
+class Watching(Protocol):
+    """The node that watches SNs: an EN, or a picker."""
+
+    config: NodeConfig
+    clock: RealClock
+    log: Log
+    counters: Counters
+    boot: int
+
+    @property
+    def core(self) -> EnCore:
+        """The node itself."""
+        ...
+
+    def abandon(self, sn: int) -> None:
+        """Nothing is heard of an SN any more: its tasks are lost."""
+        ...
+
+
 class SnConnection:
     """Keeps the stream open, dates statuses, and reports when the SN is silent."""
 
-    def __init__(self, server: "EnServer", sn: int, method: Method) -> None:
+    def __init__(self, server: Watching, sn: int, method: Method, peer: WatchedSn) -> None:
         """`method` makes the SN's statuses."""
         self._server, self._sn, self._carries = server, sn, method.carries
-        self.peer = server.config.peers[sn]
+        self.peer = peer
         self._closing: set[asyncio.Task[None]] = set()
         self._dial()
         self._metadata = (("cosmo-en", server.config.name),)
@@ -60,7 +93,7 @@ class SnConnection:
 
     def _dial(self) -> None:
         """A channel of its own for every attempt: when to try again is decided here, not there."""
-        self._channel = channel_of(self._server.config, self.peer.address, self.peer.name)
+        self._channel = channel_of(self._server.config, self.peer.address, self.peer.certified)
         self._execute = self._channel.unary_unary(
             wire.EXECUTE, wire.Task.SerializeToString, wire.Result.FromString
         )
@@ -269,10 +302,15 @@ class SnConnection:
                 cycles_per_ms=welcome.cycles_per_ms,
             )
 
-    async def close(self) -> None:
-        """Hang up."""
+    def stop(self) -> None:
+        """Take nothing more of what the SN says, from now on."""
         if self._task is not None:
             self._task.cancel()
+
+    async def close(self) -> None:
+        """Hang up."""
+        self.stop()
+        if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         for closing in self._closing:
             closing.cancel()

@@ -1,5 +1,6 @@
 """The node that is Envoy plus a picker: an EN that runs nothing itself, whose SNs are endpoints."""
 
+import math
 import random
 from collections.abc import Sequence
 from heapq import nsmallest
@@ -30,6 +31,7 @@ class PickerCore(EnCore):
         self._allowed: frozenset[int] | None = None  # columns that the proxy allows; None: all
         self._shut: frozenset[int] = frozenset()  # columns that nothing is sent to at the moment
         self._vacant: set[int] = set()
+        self._of_agents: set[int] = set()  # columns whose status came from an agent
         self._random = random.Random(self.site.draws[0].run)
         self.redirected = 0
 
@@ -44,6 +46,7 @@ class PickerCore(EnCore):
             if known != place.endpoint:
                 self._faults[column] = 0
                 self._away_until.pop(column, None)
+                self.forget(column)
         self.places = list(places)
         self._shut_again()
 
@@ -132,6 +135,44 @@ class PickerCore(EnCore):
         if not item.ended and 0 < item.action <= self.sns:
             self.open[item.action - 1] -= 1
         super()._end(item, fate, output)
+
+    # What is heard of endpoints. An endpoint that is only heard of no more is still sent requests.
+
+    def status(self, sn: int, sequence: int, source_ms: float, numbers: Sequence[float]) -> None:
+        """A status of an agent has come; it is acknowledged even if a later one is known."""
+        cache = self.caches[sn]
+        if sequence > cache.sequence:
+            cache.sequence = sequence
+            self.heard(sn, source_ms, numbers, agent=True)
+            self._transport.acknowledge(sn, sequence, self._clock.now())
+
+    def heard(
+        self, sn: int, source_ms: float, numbers: Sequence[float], agent: bool = False
+    ) -> None:
+        """A status that was made then, of an agent or not; the cache takes it if it is newer."""
+        cache = self.caches[sn]
+        if not source_ms <= cache.source_ms:
+            cache.source_ms, cache.numbers = source_ms, np.array(numbers, np.float64)
+            (self._of_agents.add if agent else self._of_agents.discard)(sn)
+
+    def forget(self, sn: int) -> None:
+        """The method knows of this endpoint what it knew before the first status."""
+        cache = self.caches[sn]
+        cache.source_ms, cache.numbers = math.nan, np.zeros_like(cache.numbers)
+
+    def unheard(self, sn: int, agent: bool) -> None:
+        """Its agent, or its page, says nothing more: a status that came from there is worthless."""
+        if (sn in self._of_agents) == agent:
+            self.forget(sn)
+
+    def silence(self, sn: int, silent: bool) -> None:
+        """An agent is heard of no more, or is again."""
+        if silent:
+            self.unheard(sn, True)
+
+    def restarted(self, sn: int, work_cycles: float) -> None:
+        """An agent is new; the service beside it need not be, and requests go on."""
+        self.caches[sn].sequence = -1
 
     # What is seen of endpoints.
 

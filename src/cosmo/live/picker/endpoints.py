@@ -2,7 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 _FEW = 4  # vacant places that are no matter
@@ -19,11 +19,21 @@ class Endpoint:
     queue_capacity: int
     up_mbps: float
     down_mbps: float
+    scrape_port: int | None = None  # of the page with its metrics, if the picker reads that
+    push_port: int | None = None  # of the agent beside it, if there is one
 
     @property
     def shape(self) -> tuple[float, ...]:
-        """Everything but its address: what a method is told of it."""
-        return tuple(getattr(self, each.name) for each in fields(self)[1:])
+        """What a method is told of it."""
+        return (
+            *(self.slots, self.cycles_per_ms, self.storage_bytes, self.queue_capacity),
+            *(self.up_mbps, self.down_mbps),
+        )
+
+    @property
+    def host(self) -> str:
+        """Its IP address; of IPv6 in brackets."""
+        return self.address.rpartition(":")[0]
 
 
 class Place(NamedTuple):
@@ -49,7 +59,7 @@ def arranged(
         stays = here is not None and here.shape == place.endpoint.shape
         if stays:
             del wanted[place.endpoint.address]
-        found.append(Place(place.endpoint, stays))
+        found.append(Place(here if here is not None and stays else place.endpoint, stays))
     taken = set(busy)
     free = defaultdict[tuple[float, ...], deque[int]](deque)  # columns, by who can have them
     for k, each in enumerate(found):

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from cosmo.errors import InputError
 from cosmo.files import MOST_KEY, read_bytes
+from cosmo.live.readings.pages import PageError, body_of, headers_of
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _SPEC = re.compile(r"([a-z0-9.-]+)/([a-z0-9.-]+)(?::(\d{1,5}))?(?:@(http://\S+))?")
@@ -26,7 +27,6 @@ _SLICES = "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices"
 _PODS = "/api/v1/namespaces/{}/pods"
 _MOST_BYTES = 16 * 1024 * 1024  # of a list, or of one change
 _MOST_NAME = 253  # characters of an object's name, as Kubernetes has it
-_PIECE = 65_536
 _PATIENCE_S, _WATCH_S = 10.0, 300  # for an answer; after which the server ends a watch
 
 Addresses = Callable[[Any], list[str]]  # of an object of the API server's
@@ -100,27 +100,16 @@ class Api:
             told += f"Authorization: Bearer {self._token}\r\n" if self._token else ""
             writer.write(f"{told}Connection: close\r\n\r\n".encode())
             async with asyncio.timeout(_PATIENCE_S):
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            status = head.split(maxsplit=2)[1]
-            if status != "200":
-                raise ApiError(f"{path.partition('?')[0]}: status {status}")
-            chunked = "\r\ntransfer-encoding: chunked" in head
-            left = 0  # of a chunk
-            while True:
-                async with asyncio.timeout_at(end_s):
-                    if chunked and not left:
-                        left = int((await reader.readline()).split(b";")[0] or b"0", 16)
-                        if left <= 0:
-                            return
-                    part = await reader.read(min(left, _PIECE) if chunked else _PIECE)
-                    left -= len(part)
-                    if chunked and not left:
-                        await reader.readexactly(2)
-                await asyncio.sleep(0)  # others have their turn, however much is there
-                if not part:
-                    return
-                yield part
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
+                headers = await headers_of(reader)
+            async with contextlib.aclosing(body_of(reader, headers)) as parts:
+                while True:
+                    async with asyncio.timeout_at(end_s):
+                        part = await anext(parts, b"")
+                    await asyncio.sleep(0)  # others have their turn, however much is there
+                    if not part:
+                        return
+                    yield part
+        except PageError as error:
             raise ApiError(f"{path.partition('?')[0]}: {error}") from None
         finally:
             writer.close()

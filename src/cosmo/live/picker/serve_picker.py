@@ -15,6 +15,7 @@ from cosmo.live.picker.core_picker import PickerCore
 from cosmo.live.picker.endpoints import Endpoint, Place, arranged
 from cosmo.live.picker.grpc_calls import Budget, Call
 from cosmo.live.picker.http2_sending import Stream
+from cosmo.live.picker.inputs import Inputs
 from cosmo.live.picker.sources import endpoint, source_of
 from cosmo.live.realtime import RealClock
 from cosmo.live.sites import site_of_node
@@ -125,6 +126,7 @@ class PickerServer(DecidingServer):
         self._columns: dict[str, int] = {}  # of endpoints that are there
         self._names: list[str] = []
         self._watching: asyncio.Task[None] | None = None
+        self.inputs = Inputs(self, method)
         self._settle([vacant])
 
     def _rules(self, config: NodeConfig) -> EnRules:
@@ -153,7 +155,11 @@ class PickerServer(DecidingServer):
         """Look no longer."""
         if self._watching is not None:
             self._watching.cancel()
+        await self.inputs.close()
         await super().close()
+
+    def _expect(self, method: Method) -> None:
+        self.inputs.expect(method)
 
     # Endpoints.
 
@@ -191,6 +197,7 @@ class PickerServer(DecidingServer):
         for address in before - self._columns.keys():
             self.counters.forget(address)
         self._names = [each.endpoint.address for each in places]
+        self.inputs.settle(places)
 
     def _rebuild(self, places: list[Place], same: bool) -> None:
         """A site of another size; what methods know of columns that stay is kept if it can be."""
@@ -273,6 +280,7 @@ class PickerServer(DecidingServer):
             core.failed(item, Fate.FAILED, f"status {status[:3].decode('ascii', 'replace')}")
         else:
             core.worked(sn)
+            self.inputs.take_report(sn, headers)
             if not more:
                 core.result(item, b"")
 
@@ -280,7 +288,11 @@ class PickerServer(DecidingServer):
         """The proxy ends its requests itself."""
 
     def acknowledge(self, sn: int, sequence: int, arrival_ms: float) -> None:
-        """Nobody waits for it."""
+        """To the agent whose status has come."""
+        self.inputs.acknowledge(sn, sequence)
+
+    def abandon(self, sn: int) -> None:
+        """An agent is gone; requests are the proxy's, and go on."""
 
     # For people.
 
@@ -304,4 +316,7 @@ class PickerServer(DecidingServer):
                 ("requests_in_flight", sn, float(self.core.open[column])),
                 ("sn_silent", sn, float(not self.core.is_reachable(column))),
             ]
+            age_ms = now - self.core.caches[column].source_ms
+            if age_ms == age_ms:
+                found.append(("status_age_seconds", sn, age_ms / 1000.0))
         return found

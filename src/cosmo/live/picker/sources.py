@@ -1,7 +1,8 @@
 """Where endpoints are listed: in the configuration, in a file, in DNS, in Kubernetes.
 
-A line of a file, and a part of `static:`, is an address and, if need be, `slots=N`. Whatever cannot
-be read leaves the endpoints as they were, and is said.
+A line of a file, and a part of `static:`, is an address and, if need be, `slots=N`, `scrape=PORT`
+(of its metrics) and `push=PORT` (of the agent beside it). Whatever cannot be read leaves the
+endpoints as they were, and is said.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from cosmo.live.picker.kubernetes import checked_spec, watched
 
 _MOST_ENDPOINTS = 4096
 _MOST_BYTES = 1_000_000
-_LINE = re.compile(r"(\S+)(?:\s+slots=(\d{1,6}))?")
+_LINE = re.compile(r"(\S+)((?:\s+(?:slots|scrape|push)=[0-9]{1,6})*)")
 
 Found = AsyncIterator[list[Endpoint] | str]  # endpoints whenever they change, or what went wrong
 
@@ -64,8 +65,17 @@ def _is_place(text: str) -> bool:
     return match is not None and 0 < int(match[1]) < 65536
 
 
-def endpoint(address: str, config: PickerGroup, slots: int | None = None) -> Endpoint:
-    """One endpoint, its address as proxies write it; InputError if that is not IP:PORT."""
+def endpoint(
+    address: str,
+    config: PickerGroup,
+    slots: int | None = None,
+    scrape: int | None = None,
+    push: int | None = None,
+) -> Endpoint:
+    """One endpoint, its address as proxies write it; InputError if that is not IP:PORT.
+
+    `scrape` and `push` are ports of this endpoint alone: with one of them, its inputs are these.
+    """
     host, _, port = address.rpartition(":")
     try:
         ip = str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
@@ -73,14 +83,18 @@ def endpoint(address: str, config: PickerGroup, slots: int | None = None) -> End
         ip = ""
     # The zone of an address (%eth0) is any text, and no proxy knows it.
     good = bool(ip) and "%" not in ip and (":" in ip) == host.startswith("[")
-    if not good or not _is_place(f"ip:{port}") or slots == 0:
+    if not good or not _is_place(f"ip:{port}") or slots == 0 or max(scrape or 0, push or 0) > 65535:
         told = address if len(address) < 100 else f"{address[:100]}…"
         raise InputError(f"endpoint {told!r}: must be IP:PORT, with slots of at least 1")
+    if scrape is None and push is None:
+        scrape = config.scrape_port or int(port) if "scrape" in config.kinds else None
+        push = config.push_port if "push" in config.kinds else None
     shape = config.endpoint.model_dump()
     if slots is not None:
         shape["slots"] = slots
+    shape |= {"up_mbps": config.link_mbps, "down_mbps": config.link_mbps}
     place = f"[{ip}]:{int(port)}" if ":" in ip else f"{ip}:{int(port)}"
-    return Endpoint(place, **shape, up_mbps=config.link_mbps, down_mbps=config.link_mbps)
+    return Endpoint(place, **shape, scrape_port=scrape, push_port=push)
 
 
 def endpoints_of(lines: Iterable[str], config: PickerGroup) -> list[Endpoint]:
@@ -92,8 +106,8 @@ def endpoints_of(lines: Iterable[str], config: PickerGroup) -> list[Endpoint]:
         match = _LINE.fullmatch(text)
         if match is None:
             raise InputError(f"endpoint {text[:60]!r}: must look like IP:PORT or IP:PORT slots=4")
-        slots = int(match[2]) if match[2] else None
-        made = endpoint(match[1], config, slots)
+        words = (word.partition("=") for word in match[2].split())
+        made = endpoint(match[1], config, **{name: int(n) for name, _, n in words})
         found[made.address] = made
         if len(found) > _MOST_ENDPOINTS:
             raise InputError(f"more than {_MOST_ENDPOINTS} endpoints: must be at most that many")

@@ -1,0 +1,177 @@
+"""What a picker hears of its endpoints: metrics that it reads itself, statuses of agents beside
+them, and load reports on their answers. All of it becomes statuses of the method that decides.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cosmo.errors import InputError
+from cosmo.live import wire
+from cosmo.live.picker.endpoints import Endpoint, Place
+from cosmo.live.readings.load_reports import reading_of, report_of, state_told
+from cosmo.live.readings.metering import ImplausibleError, Reading
+from cosmo.live.readings.metric_names import load_names
+from cosmo.live.readings.scraper import IMPLAUSIBLE, READ, Scraper
+from cosmo.live.readings.states import Floats, StatusMaker, state_of
+from cosmo.live.sn_connection import SnConnection, WatchedSn
+from cosmo.node import IDLE, NOTHING, STORAGE, Method
+
+if TYPE_CHECKING:
+    from cosmo.live.picker.serve_picker import PickerServer
+
+
+@dataclass
+class _Heard:
+    """Where statuses of an endpoint come from."""
+
+    endpoint: Endpoint
+    scraper: Scraper | None
+    agent: SnConnection | None
+
+
+class Inputs:
+    """Of all endpoints of a picker."""
+
+    def __init__(self, server: "PickerServer", method: Method) -> None:
+        """InputError if the method goes by no statuses, and some are to be asked for."""
+        self._server, self._config = server, server.config.picker
+        self._names = load_names(self._config.metrics)
+        if method.carries == NOTHING and self._config.kinds:
+            use = server.config.method.use
+            raise InputError(f"picker.inputs: method.use = {use!r} goes by no statuses")
+        self._method = method
+        self._maker: StatusMaker | None = None
+        self._heard: dict[int, _Heard] = {}  # by column
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def expect(self, method: Method) -> None:
+        """Statuses are those of this method from now on, if it goes by any."""
+        if method.carries != NOTHING:
+            self._method, self._maker = method, StatusMaker(method, self._server.site)
+            for each in self._heard.values():
+                if each.agent is not None:
+                    each.agent.expect(method)
+
+    def settle(self, places: Sequence[Place]) -> None:
+        """Listen to those who are there, and to nobody else."""
+        if self._method.carries == NOTHING:
+            self._warn(places)
+            return
+        self._maker = StatusMaker(self._method, self._server.site)
+        wanted = {k: each.endpoint for k, each in enumerate(places) if each.present}
+        for column, heard in list(self._heard.items()):
+            if wanted.get(column) != heard.endpoint:
+                del self._heard[column]
+                self._end(heard)
+        for column, endpoint in wanted.items():
+            if column not in self._heard:
+                self._heard[column] = self._begun(column, endpoint)
+
+    def _warn(self, places: Sequence[Place]) -> None:
+        asked = [each for each in places if (each.endpoint.scrape_port, each.endpoint.push_port)
+                 != (None, None)]  # fmt: skip
+        if asked:
+            use = self._server.config.method.use
+            self._server.log.warning("the method goes by no statuses", method=use)
+
+    def _begun(self, column: int, endpoint: Endpoint) -> _Heard:
+        server, config = self._server, self._config
+        scraper = agent = None
+        if endpoint.scrape_port is not None:
+            url = f"http://{endpoint.host}:{endpoint.scrape_port}{self._names.path}"
+            scraper = Scraper(
+                *(url, self._names, config.metrics_labels, endpoint.slots, server.clock),
+                *(config.scrape_ms, server.config.behaviour.silent_ms),
+            )
+            told = partial(self._scraped, endpoint.address)
+            unheard = partial(server.core.unheard, column, False)
+            scraper.begin(partial(self._read, column), told, unheard)
+        if endpoint.push_port is not None:
+            place = f"{endpoint.host}:{endpoint.push_port}"
+            certified = config.agent_name or endpoint.host.strip("[]")
+            shape = endpoint.slots, endpoint.cycles_per_ms
+            beside = WatchedSn(endpoint.address, place, certified, *shape)
+            agent = SnConnection(server, column, self._method, beside)
+            agent.begin()
+        return _Heard(endpoint, scraper, agent)
+
+    # Statuses.
+
+    def _scraped(self, address: str, result: str, why: str) -> None:
+        self._server.counters.add("scrapes_total", sn=address, result=result)
+        if result == IMPLAUSIBLE:
+            self._server.counters.add("peer_lies_total", sn=address)
+
+    def _read(self, column: int, reading: Reading, made_ms: float) -> None:
+        self._take(column, state_of(reading, self._server.site, column), made_ms)
+
+    def _take(self, column: int, state: Floats, made_ms: float) -> None:
+        assert self._maker is not None
+        try:
+            numbers = self._maker.numbers(column, state, made_ms)
+        except InputError as error:  # the method's own fault
+            self._server.log.warning("no status can be made", why=str(error))
+            return
+        self._server.core.heard(column, made_ms, numbers)
+        self._server.counters.add("statuses_total", sn=self._heard[column].endpoint.address)
+
+    def take_report(self, column: int, headers: Mapping[bytes, bytes]) -> None:
+        """The status that rides on an answer of an endpoint, if there is one (ORCA)."""
+        heard = self._heard.get(column)
+        if heard is None:
+            return
+        endpoint, counters = heard.endpoint, self._server.counters
+        try:
+            state = self._reported(column, endpoint, headers)
+        except ImplausibleError:
+            counters.add("load_reports_total", sn=endpoint.address, result=IMPLAUSIBLE)
+            counters.add("peer_lies_total", sn=endpoint.address)
+            return
+        if state is not None:
+            counters.add("load_reports_total", sn=endpoint.address, result=READ)
+            self._take(column, state, self._server.clock.now())
+
+    def _reported(
+        self, column: int, endpoint: Endpoint, headers: Mapping[bytes, bytes]
+    ) -> Floats | None:
+        report = report_of(headers)
+        if report is None:
+            return None
+        told = state_told(report)
+        if told is not None:  # no more than the endpoint is known to have
+            state = np.array(told)
+            state[IDLE] = min(state[IDLE], endpoint.slots)
+            state[STORAGE] = min(state[STORAGE], endpoint.storage_bytes)
+            return state
+        own = self._server.core.open[column] - 1  # this answer's request is about to end
+        reading = reading_of(report, self._names, endpoint.slots, own)
+        return None if reading is None else state_of(reading, self._server.site, column)
+
+    def acknowledge(self, column: int, sequence: int) -> None:
+        """Tell an agent that its status is known."""
+        heard = self._heard.get(column)
+        if heard is not None and heard.agent is not None:
+            heard.agent.send(wire.FromEn(ack=wire.Ack(sequence=sequence)))
+
+    # Ends.
+
+    def _end(self, heard: _Heard) -> None:
+        loop = asyncio.get_running_loop()
+        for each in (heard.scraper, heard.agent):
+            if each is not None:
+                each.stop()  # at once: its column may have another owner in a moment
+                task = loop.create_task(each.close())
+                self._closing.add(task)
+                task.add_done_callback(self._closing.discard)
+
+    async def close(self) -> None:
+        """Listen to nobody."""
+        for heard in self._heard.values():
+            self._end(heard)
+        self._heard.clear()
+        await asyncio.gather(*self._closing, return_exceptions=True)
