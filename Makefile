@@ -35,7 +35,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-BENCHMARKS := world decisions training scheduler envs engines live faults picker report map_frames
+BENCHMARKS := world decisions training scheduler envs engines live faults picker picker_faults report map_frames
 
 bench: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done
