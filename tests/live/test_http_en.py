@@ -1,6 +1,7 @@
 """An EN that takes HTTP requests: what its clients and the services behind it can rely on."""
 
 import asyncio
+import ssl
 from collections import Counter
 
 import aiohttp
@@ -9,6 +10,7 @@ from aiohttp import web
 
 from cosmo.errors import InputError
 from cosmo.live import AsyncClient
+from live.certificates import Authority
 from live.http_scenes import Service, en_config, got, http_en, told
 from live.nodes import play, started, until
 
@@ -214,6 +216,56 @@ def test_reject_is_429_none_ready_503_deadline_504_broken_502():
                 address = service.address
         async with http_en([address]) as (_, port):
             assert (await got(port))[0] == 503
+
+    play(scene())
+
+
+def test_a_body_is_never_sent_twice_even_if_its_method_could_be():
+    async def handle(request):
+        body = await request.read()
+        if request.path == "/break":
+            request.transport.abort()
+        return web.Response(body=body)
+
+    async def scene():
+        async with Service(handle) as service, http_en([service.address]) as (_, port):
+            async with aiohttp.ClientSession() as session:
+                url = f"http://127.0.0.1:{port}"
+                async with session.put(f"{url}/", data=b"first") as answer:  # is kept open
+                    assert await answer.read() == b"first"
+                async with session.put(f"{url}/break", data=b"second") as answer:
+                    assert answer.status == 502
+                async with session.put(f"{url}/", data=b"third") as answer:
+                    assert await answer.read() == b"third"
+            assert [each.path for each in service.requests] == ["/", "/break", "/"]
+
+    play(scene())
+
+
+def test_with_certificates_clients_of_http_must_show_one(tmp_path):
+    async def scene():
+        authority = Authority(tmp_path / "ca", "ours")
+        own = authority.signed("en0")
+        allowed, other = authority.signed("shop"), authority.signed("stranger")
+        fields = {
+            "tls.certificate": str(own[0]), "tls.key": str(own[1]),
+            "tls.authority": str(authority.authority), "tls.allowed": ["shop"],
+        }  # fmt: skip
+        async with (
+            Service(named("inside")) as service,
+            http_en([service.address], fields) as (_, port),
+        ):
+            for files, status in ((allowed, 200), (other, 403), (None, None)):
+                context = ssl.create_default_context(cafile=str(authority.authority))
+                context.check_hostname = False
+                if files is not None:
+                    context.load_cert_chain(*map(str, files))
+                async with aiohttp.ClientSession() as session:
+                    try:
+                        async with session.get(f"https://127.0.0.1:{port}/", ssl=context) as answer:
+                            assert answer.status == status
+                    except aiohttp.ClientError:
+                        assert status is None
 
     play(scene())
 

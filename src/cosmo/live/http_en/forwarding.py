@@ -1,12 +1,12 @@
 """The way of one HTTP request: from its client to a service, and back."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp import web
 
+from cosmo.live.config import Limits
 from cosmo.live.http_en.messages import (
     ADDED_TO_REQUESTS,
     GIVEN,
@@ -38,6 +38,39 @@ class HttpCall:
         self.own = status, why
         if self.patience is not None and not self.patience.expired():
             self.patience.reschedule(asyncio.get_running_loop().time())
+
+
+class Body:
+    """A client's body, piece by piece, within the limits; it can be sent only once."""
+
+    def __init__(self, call: HttpCall, limits: Limits) -> None:
+        self._call, self._limits, self._size = call, limits, 0
+        self._begun = False
+
+    def __aiter__(self) -> "Body":
+        if self._begun:  # the library repeats idempotent requests on a new connection
+            raise aiohttp.ClientError("the body has been sent already")
+        return self
+
+    async def __anext__(self) -> bytes:
+        self._begun = True
+        try:
+            async with asyncio.timeout(self._limits.receive_s):
+                piece = await self._call.request.content.readany()
+        except TimeoutError:
+            raise self._fault(
+                408, f"nothing of the body came for {self._limits.receive_s:g} s"
+            ) from None
+        self._size += len(piece)
+        if self._size > self._limits.input_bytes:
+            raise self._fault(413, f"must be at most {self._limits.input_bytes} bytes")
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+    def _fault(self, status: int, why: str) -> aiohttp.ClientError:
+        self._call.fault = status, why
+        return aiohttp.ClientError(why)
 
 
 class Forwarder:
@@ -90,7 +123,7 @@ class Forwarder:
                     request.method,
                     target(request, self._addresses[sn]),
                     headers=request_headers(request),
-                    data=self._body(call) if request.body_exists else None,
+                    data=Body(call, node.config.limits) if request.body_exists else None,
                     allow_redirects=False,
                 )
             except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
@@ -113,25 +146,6 @@ class Forwarder:
         call.own = 503, "no service can be reached"
         core.failed(item, Fate.FAILED, "no service can be reached")
         return None
-
-    async def _body(self, call: HttpCall) -> AsyncIterator[bytes]:
-        """The client's body, piece by piece, within the limits."""
-        limits, size = self._node.config.limits, 0
-        pieces = call.request.content.iter_any()
-        while True:
-            try:
-                async with asyncio.timeout(limits.receive_s):
-                    piece = await anext(pieces, b"")
-            except TimeoutError:
-                call.fault = 408, f"nothing of the body came for {limits.receive_s:g} s"
-                raise aiohttp.ClientError(call.fault[1]) from None
-            size += len(piece)
-            if size > limits.input_bytes:
-                call.fault = 413, f"must be at most {limits.input_bytes} bytes"
-                raise aiohttp.ClientError(call.fault[1])
-            if not piece:
-                return
-            yield piece
 
     async def _passed_on(
         self, call: HttpCall, item: Item, found: aiohttp.ClientResponse
