@@ -213,6 +213,7 @@ def test_reject_is_429_none_ready_503_deadline_504_broken_502():
                     for fate in ("DONE", "REJECTED", "EXPIRED", "FAILED")
                 }
                 assert fates == {"DONE": 1, "REJECTED": 1, "EXPIRED": 1, "FAILED": 1}
+                assert en.node.core.redirected == 0  # the method never thought of the EN itself
                 address = service.address
         async with http_en([address]) as (_, port):
             assert (await got(port))[0] == 503
@@ -442,6 +443,41 @@ def test_tasks_of_the_grpc_protocol_stay_what_they_were_beside_requests():
                 assert where["http"] + where["other"] == 20
                 assert where["http"]
                 assert where["other"]
+
+    play(scene())
+
+
+def test_a_silent_daemon_keeps_requests_away_and_loses_none_that_are_under_way():
+    async def scene():
+        free = asyncio.Event()
+
+        async def held(request):
+            await free.wait()
+            return web.Response(text="held")
+
+        async with Service(held) as first, Service(named("other")) as second:
+            async with started("sn", {"method.use": "in-flight"}) as sn:
+                scene = http_en([first.address, second.address], addresses=[sn.address])
+                en, port = await scene.__aenter__()
+                await until(lambda: en.node.connections[0].connected, "the SN is there")
+                asking = []
+                while not en.node.core.open[0]:
+                    asking.append(asyncio.create_task(got(port)))
+                    await until(lambda: asking[-1].done() or en.node.core.open[0], "decided")
+            try:
+                await until(lambda: en.node.core.caches[0].silent, "the daemon has gone")
+                # The idle service gets all, though the method would try both.
+                burst = await asyncio.gather(*(got(port) for _ in range(10)))
+                assert {each[2] for each in burst} == {b"other"}
+                en.node.abandon(0)  # as when its connection breaks
+                assert en.node.core.open[0] == 1
+                free.set()
+                assert (await asking[-1])[2] == b"held"
+                await until(lambda: en.node.in_flight == 0, "nothing is under way")
+                assert not en.node.counters.get("reruns_total")
+                assert not en.node.counters.get("tasks_total", fate="FAILED")
+            finally:
+                await scene.__aexit__(None, None, None)
 
     play(scene())
 

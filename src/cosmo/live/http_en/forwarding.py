@@ -41,19 +41,15 @@ class HttpCall:
 
 
 class Body:
-    """A client's body, piece by piece, within the limits; it can be sent only once."""
+    """A client's body, piece by piece, within the limits."""
 
     def __init__(self, call: HttpCall, limits: Limits) -> None:
         self._call, self._limits, self._size = call, limits, 0
-        self._begun = False
 
     def __aiter__(self) -> "Body":
-        if self._begun:  # the library repeats idempotent requests on a new connection
-            raise aiohttp.ClientError("the body has been sent already")
         return self
 
     async def __anext__(self) -> bytes:
-        self._begun = True
         try:
             async with asyncio.timeout(self._limits.receive_s):
                 piece = await self._call.request.content.readany()
