@@ -15,6 +15,7 @@ from cosmo.live.http_en.messages import (
     said,
     target,
 )
+from cosmo.live.peers import place_of
 from cosmo.live.tasks import Fate, Item
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class HttpCall:
         self.own: tuple[int, str] | None = None  # an answer of the EN's own: status, text
         self.fault: tuple[int, str] | None = None  # what was wrong with the request's body
         self.alone = False  # no request waits for the same slot
+
+    def peer(self) -> str:
+        """Whose connection it came by, as gRPC names it."""
+        return place_of(self.request.transport)
 
     def answer(self, status: int, why: str) -> None:
         """The EN answers; whatever else is under way ends."""

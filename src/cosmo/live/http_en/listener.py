@@ -72,7 +72,10 @@ class HttpListener(GrpcListener):
         await self._runner.setup()
         loop = asyncio.get_running_loop()
         self._http = await loop.create_server(
-            self._connection, sock=self._socket, ssl=self._http_ssl
+            self._connection,
+            sock=self._socket,
+            ssl=self._http_ssl,
+            ssl_handshake_timeout=self._config.limits.receive_s if self._http_ssl else None,
         )
         self._sharing = loop.create_task(self._share())
         self._node.log.info("taking requests", port=self.http_port)

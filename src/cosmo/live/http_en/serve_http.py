@@ -67,7 +67,8 @@ class HttpEnServer(EnServer):
         item = self._requested(call)
         self._calls += 1
         try:
-            return await self.forwarder.forward(call, item)
+            with self.callers.busy(call):
+                return await self.forwarder.forward(call, item)
         except (asyncio.CancelledError, ConnectionError):
             self.counters.add("cancelled_total")
             raise
