@@ -1,5 +1,6 @@
 """The Helm chart and the manifests beside it fit the daemons that they run."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,17 @@ def test_the_gateway_leads_to_the_pool_whose_picker_the_chart_installs():
     asked = pool["spec"]["endpointPickerRef"]
     assert asked["name"] == service["metadata"]["name"]
     assert asked["port"]["number"] == service["spec"]["ports"][0]["port"]
+
+
+def test_values_that_pages_and_manifests_set_are_the_charts_own():
+    pages = [EXAMPLES.parents[1] / "docs" / "tasks" / "behind_envoy.md"]
+    pages.append(EXAMPLES / "inference_pool.yaml")
+    told = [found for page in pages for found in re.findall(r"--set ([\w.]+)=", page.read_text())]
+    assert len(told) >= 4
+    for path in told:
+        value = yaml.safe_load((CHART / "values.yaml").read_text())
+        for name in path.split("."):
+            value = value[name]
 
 
 def test_the_chart_is_of_this_version():
