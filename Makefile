@@ -6,7 +6,7 @@ QUIETLY := --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-integrations ns3 lint bench bench-small fuzz chaos live-faults mutants audit docs site gallery notebooks
-.PHONY: proto dist-check lock clean
+.PHONY: proto dist-check container-check lock clean
 
 run: .venv/run-ready
 	$(BIN)/cosmo run
@@ -35,7 +35,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-BENCHMARKS := world decisions training scheduler envs engines live faults picker report map_frames
+BENCHMARKS := world decisions training scheduler envs engines live faults picker picker_faults report map_frames
 
 bench: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done
@@ -100,6 +100,10 @@ proto: .venv/ready
 # What would be published: built, checked, and used from an empty environment.
 dist-check: .venv-tools/ready
 	.venv-tools/bin/python .ci/dist_check.py
+
+# The container file, step by step, without a container engine.
+container-check: .venv/ready
+	$(BIN)/python .ci/container_check.py
 
 # What builds the site and releases, in an environment of its own.
 .venv-tools/ready: requirements-tools.lock

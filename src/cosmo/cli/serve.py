@@ -45,12 +45,21 @@ def _serve(role: str, config: str, settings: list[str] | None, handler: str | No
 
 
 @app.command("en")
-def en(config: ConfigOption = "en", settings: SetOption = None, handler: HandlerOption = None):  # type: ignore[no-untyped-def]
+def en(  # type: ignore[no-untyped-def]
+    config: ConfigOption = "en",
+    settings: SetOption = None,
+    handler: HandlerOption = None,
+    http: Annotated[
+        str | None, typer.Option(help="Take HTTP requests there, too, e.g. 127.0.0.1:8080.")
+    ] = None,
+):
     """Run an edge node until SIGTERM; SIGHUP reads the file again.
 
     cosmo serve en --config nodes/en0.toml --handler my_functions:resize
+    cosmo serve en --config en.toml --http 127.0.0.1:8080
     """
-    _serve("en", config, settings, handler)
+    told = [*(settings or []), *([f"http.listen={http}"] if http is not None else [])]
+    _serve("en", config, told, handler)
 
 
 @app.command("sn")

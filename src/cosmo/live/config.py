@@ -54,6 +54,7 @@ class Peer(Node):
 
     name: Name
     address: Address | Literal[""] = ""  # of an SN; ENs come by themselves
+    http: Address | Literal[""] = ""  # of the HTTP service on an SN's machine
     up_mbps: Positive
     down_mbps: Positive
 
@@ -287,6 +288,18 @@ class AgentGroup(_Group):
     pickers: Annotated[int, Field(strict=True, ge=1, le=256)] = 2  # that may watch it at a time
 
 
+class HttpGroup(_Group):
+    """HTTP requests at an EN, which it forwards to the HTTP services of its SNs."""
+
+    listen: Address | Literal[""] = ""  # empty: none are taken
+    deadline_ms: Annotated[Millis, Field(le=900_000)] = 15_000.0  # of a request that says nothing
+    tries: Annotated[int, Field(strict=True, ge=1, le=16)] = (
+        3  # SNs, while none can be connected to
+    )
+    shed: bool = True  # 429 for what the method rejects; else it goes to the least busy SN
+    idle_s: Seconds = 300.0  # an answer of which nothing comes for so long is cut off
+
+
 class NodeConfig(_Group):
     """One daemon."""
 
@@ -319,6 +332,7 @@ class NodeConfig(_Group):
     )  # empty: what the node knows is itself, its neighbours and its peers
     picker: PickerGroup = PickerGroup()
     agent: AgentGroup = AgentGroup()
+    http: HttpGroup = HttpGroup()
     peers: tuple[Peer, ...]
 
     @model_validator(mode="after")
@@ -344,9 +358,20 @@ class NodeConfig(_Group):
         if len(set(names)) < len(names):
             raise ValueError("peers: every one must have a name of its own")
         for number, peer in enumerate(self.peers):
-            if self.role == "en" and not peer.address:
+            if self.role == "en" and not (peer.address or (peer.http and self.http.listen)):
                 raise ValueError(f"peers.{number}.address: an SN must have one")
+        if self.http.listen:
+            self._check_http()
         return self
+
+    def _check_http(self) -> None:
+        if self.role != "en":
+            raise ValueError(f"http.listen = {self.http.listen!r}: must be empty unless for an EN")
+        if not any(peer.http for peer in self.peers):
+            raise ValueError("peers.0.http: at least one SN must have an HTTP service")
+        for number, peer in enumerate(self.peers):
+            if peer.http == self.http.listen:
+                raise ValueError(f"peers.{number}.http = {peer.http!r}: is the EN itself")
 
     def _check_place(self) -> None:
         """That the description of the site knows this node, with as many peers as it has."""

@@ -213,10 +213,13 @@ class EnCore(Core):
 
     def _backlog_ms(self, sn: int, now: float) -> float:
         """Of a link; work that the method cannot know of counts as backlog, too."""
-        cache = self.caches[sn]
-        if cache.silent:
+        if self._is_silent(sn):
             return FAR_MS
-        return self.links[sn].backlog_ms(now) + max(0.0, cache.unknown_work_ms - now)
+        return self.links[sn].backlog_ms(now) + max(0.0, self.caches[sn].unknown_work_ms - now)
+
+    def _is_silent(self, sn: int) -> bool:
+        """Whether the task that is decided on cannot be sent there."""
+        return self.caches[sn].silent
 
     # Local work.
 
@@ -242,7 +245,7 @@ class EnCore(Core):
     # Offloading.
 
     def _send(self, item: Item, sn: int, now: float) -> None:
-        if self.caches[sn].silent:  # refused in the name of an SN that nobody hears of
+        if self._is_silent(sn):  # refused in the name of an SN that nobody hears of
             self._tell(item, REFUSED, False, now)
             self._rerun(item, now)
             return

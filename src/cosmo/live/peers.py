@@ -80,8 +80,8 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials | None:
     return grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=True)
 
 
-def server_ssl(tls: Tls) -> ssl.SSLContext | None:
-    """The same for a server of HTTP/2 that is not gRPC's own."""
+def server_ssl(tls: Tls, protocol: str = "h2") -> ssl.SSLContext | None:
+    """The same for a server of HTTP that is not gRPC's own."""
     if not tls.certificate:
         return None
     _files(tls)  # says what cannot be read
@@ -95,7 +95,7 @@ def server_ssl(tls: Tls) -> ssl.SSLContext | None:
         raise InputError(
             f"tls.certificate = {tls.certificate!r}: is none for this key ({error.reason})"
         ) from None
-    made.set_alpn_protocols(["h2"])
+    made.set_alpn_protocols([protocol])
     return made
 
 
@@ -116,6 +116,22 @@ def names_of(context: Any) -> set[str]:
     """The names (SAN) in the caller's certificate."""
     found = context.auth_context().get("x509_subject_alternative_name", [])
     return {name.decode(errors="replace") for name in found}
+
+
+def place_of(transport: Any) -> str:
+    """The other end of a connection as gRPC names it."""
+    host, port = (transport.get_extra_info("peername") or ("", 0))[:2]
+    return f"ipv6:[{host}]:{port}" if ":" in str(host) else f"ipv4:{host}:{port}"
+
+
+def connected_by(transport: Any, tls: Tls) -> tuple[str, bool]:
+    """(who is at the other end of a connection, as far as limits go; whether they may be)."""
+    peer = owner_of(place_of(transport))
+    if not tls.certificate:
+        return peer, True
+    found = transport.get_extra_info("peercert") or {}
+    names = {str(name) for _, name in found.get("subjectAltName", ())}
+    return min(names, default=peer), not tls.allowed or bool(names & set(tls.allowed))
 
 
 def client_of(context: Any, tls: Tls) -> str:

@@ -11,7 +11,7 @@ from cosmo.live import wire
 from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig, Peer
 from cosmo.live.core_en import EnCore
-from cosmo.live.deciding import DecidingServer
+from cosmo.live.deciding import DecidingServer, MakeCore
 from cosmo.live.emulation import handler_of
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Measured
@@ -42,11 +42,12 @@ class EnServer(DecidingServer):
 
     kind = "EN"
     core: EnCore
+    make_core: MakeCore = EnCore
 
     def __init__(
         self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
     ) -> None:
-        super().__init__(config, method, clock, log, boot, config.peers)
+        super().__init__(config, method, clock, log, boot, config.peers, self.make_core)
         self._calls = 0
         self.lead = EmulationLead()
         self.connections = [
@@ -66,7 +67,8 @@ class EnServer(DecidingServer):
         """Meet the SNs, with a method that has been warmed up."""
         self._warm_up()
         for each in self.connections:
-            each.begin()
+            if each.peer.address:  # else there is no daemon beside its HTTP service
+                each.begin()
 
     def handlers(self) -> list[Any]:
         """For a gRPC server."""
@@ -249,8 +251,9 @@ class EnServer(DecidingServer):
     def abandon(self, sn: int) -> None:
         """Nothing is heard of an SN any more: its tasks are lost."""
         for item in self.core.away(sn):
-            self.recall(sn, item)
-            self.core.lost(item)
+            if not item.remote:
+                self.recall(sn, item)
+                self.core.lost(item)
 
     def acknowledge(self, sn: int, sequence: int, arrival_ms: float) -> None:
         """Over the SN's Watch stream."""

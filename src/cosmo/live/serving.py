@@ -38,18 +38,25 @@ class Listener(Protocol):
         ...
 
 
-def _parts_of(role: str) -> tuple[Any, Any]:
-    """(what the node is made by, what its port is made by) of a role."""
-    if role == "picker":
-        try:
+def _parts_of(config: NodeConfig) -> tuple[Any, Any]:
+    """(what the node is made by, what its port is made by)."""
+    role = config.role
+    try:
+        if role == "picker":
             from cosmo.live.picker.listener import PickerListener
             from cosmo.live.picker.serve_picker import PickerServer
-        except ImportError as error:
-            raise InputError(
-                f"cosmo serve picker needs {error.name}; install it with: pip install"
-                " 'cosmo-edge[live]'"
-            ) from None
-        return PickerServer, PickerListener
+
+            return PickerServer, PickerListener
+        if config.http.listen:
+            from cosmo.live.http_en.listener import HttpListener
+            from cosmo.live.http_en.serve_http import HttpEnServer
+
+            return HttpEnServer, HttpListener
+    except ImportError as error:
+        raise InputError(
+            f"cosmo serve {role} needs {error.name}; install it with: pip install"
+            " 'cosmo-edge[live]'"
+        ) from None
     from cosmo.live.grpc_listener import GrpcListener
     from cosmo.live.serve_en import EnServer
     from cosmo.live.serve_sn import SnServer
@@ -67,7 +74,7 @@ class Serving:
     def __init__(self, config: NodeConfig, log: Log | None = None) -> None:
         self.config, self.log = config, log or Log(config.name, config.log.level)
         self.clock = RealClock(asyncio.get_running_loop(), config.scale)
-        kind, listener = _parts_of(config.role)
+        kind, listener = _parts_of(config)
         self.boot = secrets.randbits(63) | 1
         made = method(config.method.use)
         self.node: Any = kind(config, made, self.clock, self.log, self.boot)

@@ -26,6 +26,7 @@ _QUEUE = 256
 _LIAR_PAUSE_S = 10.0  # before an SN that has said what cannot be true is heard again
 _STAMPS = 256  # heartbeats that may be on their way
 _EARLY_MS = 1000.0  # that the oldest status may be older than this node: clocks are not equal
+_NOWHERE = "127.0.0.1:0"  # of an SN without a daemon, which is never called
 _GRACE_S = 60.0  # for calls of an SN that drains; each has a limit of its own
 
 
@@ -93,7 +94,8 @@ class SnConnection:
 
     def _dial(self) -> None:
         """A channel of its own for every attempt: when to try again is decided here, not there."""
-        self._channel = channel_of(self._server.config, self.peer.address, self.peer.certified)
+        address = self.peer.address or _NOWHERE
+        self._channel = channel_of(self._server.config, address, self.peer.certified)
         self._execute = self._channel.unary_unary(
             wire.EXECUTE, wire.Task.SerializeToString, wire.Result.FromString
         )

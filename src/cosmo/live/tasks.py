@@ -41,6 +41,7 @@ class Item:
     answered: bool = False  # the UE has heard
     expired: bool = False  # the EN has stopped waiting for its SN, and hears no more of it (R38)
     lost: bool = False  # with its SN, which by R38 nobody notices before the deadline
+    remote: bool = False  # a request that only the HTTP service of an SN can answer
     ended: bool = False  # the node has nothing more to do with it
     known: Any = field(default=None, repr=False)  # what was known at the decision, for the log
     expiry: Timer | None = None  # when its UE hears that the budget is gone

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+MOST_ENDPOINTS = 4096  # that a list may have
 _FEW = 4  # vacant places that are no matter
 
 

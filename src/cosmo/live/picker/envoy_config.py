@@ -5,7 +5,7 @@ from typing import Any
 
 from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig
-from cosmo.live.picker import ext_proc
+from cosmo.live.picker import eds, ext_proc
 from cosmo.live.picker.sources import listed
 
 _HTTP = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
@@ -13,7 +13,7 @@ _UPSTREAM = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _POLICIES = "envoy.extensions.load_balancing_policies"
 _STRIP = "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"
 _TLS = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
-SERVICES, PICKER = "services", "picker"
+SERVICES, PICKER, XDS = "services", "picker", "xds"
 
 
 def _at(address: str) -> dict[str, Any]:
@@ -41,8 +41,27 @@ def cluster(name: str, addresses: Sequence[str], by_dns: bool = False) -> dict[s
     }
 
 
-def services(addresses: Sequence[str], by_dns: bool = False) -> dict[str, Any]:
-    """The services: the picker's word first, LEAST_REQUEST without one."""
+def _by_xds(name: str, known_as: str) -> dict[str, Any]:
+    """A cluster whose endpoints the server of the cluster `xds` tells."""
+    asked = {
+        "api_type": "GRPC",
+        "transport_api_version": "V3",
+        "grpc_services": [{"envoy_grpc": {"cluster_name": XDS}}],
+    }
+    source = {"resource_api_version": "V3", "api_config_source": asked}
+    return {
+        "name": name,
+        "type": "EDS",
+        "connect_timeout": "1s",
+        "eds_cluster_config": {"service_name": known_as, "eds_config": source},
+    }
+
+
+def services(addresses: Sequence[str], by_dns: bool = False, by_xds: str = "") -> dict[str, Any]:
+    """The services: the picker's word first, LEAST_REQUEST without one.
+
+    `by_xds` is the name by which an xDS server knows them, instead of addresses.
+    """
     fallback = {"typed_extension_config": _named(f"{_POLICIES}.least_request.v3.LeastRequest")}
     sources = [
         {"header": ext_proc.DESTINATION},
@@ -54,7 +73,8 @@ def services(addresses: Sequence[str], by_dns: bool = False) -> dict[str, Any]:
         fallback_policy={"policies": [fallback]},
     )
     chosen = {"policies": [{"typed_extension_config": policy}]}
-    return {**cluster(SERVICES, addresses, by_dns), "load_balancing_policy": chosen}
+    made = _by_xds(SERVICES, by_xds) if by_xds else cluster(SERVICES, addresses, by_dns)
+    return {**made, "load_balancing_policy": chosen}
 
 
 def ask_picker(
@@ -90,11 +110,19 @@ def ask_picker(
     )
 
 
+def _over_http2(made: dict[str, Any]) -> dict[str, Any]:
+    options = _any(_UPSTREAM, explicit_http_config={"http2_protocol_options": {}})
+    return {**made, "typed_extension_protocol_options": {_UPSTREAM: options}}
+
+
+def xds_cluster(address: str) -> dict[str, Any]:
+    """Where the xDS server is."""
+    return _over_http2(cluster(XDS, [address], by_dns=True))
+
+
 def picker_cluster(address: str, tls: dict[str, str] | None = None) -> dict[str, Any]:
     """Where the picker is; `tls` has the paths certificate, key, authority, and its name."""
-    made = cluster(PICKER, [address])
-    options = _any(_UPSTREAM, explicit_http_config={"http2_protocol_options": {}})
-    made["typed_extension_protocol_options"] = {_UPSTREAM: options}
+    made = _over_http2(cluster(PICKER, [address]))
     if tls:
         files = {name: {"filename": tls[name]} for name in ("certificate", "key", "authority")}
         common = {
@@ -133,6 +161,7 @@ def bootstrap(
     )
     chain = {"filters": [{"name": "http", "typed_config": manager}]}
     return {
+        "node": {"id": "envoy", "cluster": "cosmo"},  # as an xDS server is told
         "admin": _at(admin),
         "static_resources": {
             "listeners": [{"name": "in", **_at(listen), "filter_chains": [chain]}],
@@ -154,16 +183,18 @@ def envoy_of(
             raise InputError(f"{name} = {address!r}: must look like 127.0.0.1:8080")
     kind, _, rest = config.picker.endpoints.partition(":")
     if kind == "dns":
-        cluster_of_services = services([rest], by_dns=True)
+        clusters = [services([rest], by_dns=True)]
+    elif kind == "eds":
+        where = eds.where_of(rest)
+        clusters = [services([], by_xds=where.cluster), xds_cluster(where.server)]
     else:
-        found = [each.address for each in listed(config.picker)]
-        cluster_of_services = services(found)
+        clusters = [services([each.address for each in listed(config.picker)])]
     tls = None
     if config.tls.certificate:
         tls = {**config.tls.model_dump(), "name": config.name}
     return bootstrap(
         listen,
         admin or "127.0.0.1:0",
-        [cluster_of_services, picker_cluster(config.listen, tls)],
+        [*clusters, picker_cluster(config.listen, tls)],
         [ask_picker(bodies=bodies, shadow=shadow)],
     )

@@ -1,7 +1,6 @@
 """Envoy's external processing: the messages of a picker, as the Endpoint Picker Protocol has them.
 
-Messages are described here field by field, with the names and numbers of Envoy's API as far as they
-are used; what is not described is skipped by whoever reads it, as protobuf does.
+Messages are described here field by field, as far as they are used (`descriptors`).
 """
 
 import math
@@ -9,9 +8,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from google.protobuf import descriptor_pb2, message_factory, struct_pb2
+from google.protobuf import struct_pb2
 
 from cosmo.live import wire
+from cosmo.live.picker.descriptors import BOOL, BYTES, ENUM, STRING, Fields, described
 from cosmo.live.picker.grpc_calls import message
 from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
 
@@ -27,38 +27,35 @@ _MOST_SUBSET = 10_000  # endpoints
 _MOST_ENTRIES = 1000  # headers of a message, and entries of its metadata; Envoy takes 100 headers
 _OVERWRITE = 2
 
-_BOOL, _STRING, _MESSAGE, _BYTES, _ENUM = 8, 9, 11, 12, 13  # an enumeration travels like uint32
-_PACKAGE = "envoy.service.ext_proc.v3"
 _STRUCT = ".google.protobuf.Struct"
-# Of each message: field, number, type or the name of its message; * is repeated.
-_MESSAGES: dict[str, list[tuple[str, int, int | str]]] = {
-    "HeaderValue": [("key", 1, _STRING), ("value", 2, _STRING), ("raw_value", 3, _BYTES)],
+_MESSAGES: dict[str, Fields] = {
+    "HeaderValue": [("key", 1, STRING), ("value", 2, STRING), ("raw_value", 3, BYTES)],
     "HeaderMap": [("headers", 1, "*HeaderValue")],
-    "HttpHeaders": [("headers", 1, "HeaderMap"), ("end_of_stream", 3, _BOOL)],
+    "HttpHeaders": [("headers", 1, "HeaderMap"), ("end_of_stream", 3, BOOL)],
     "HttpBody": [
-        *(("body", 1, _BYTES), ("end_of_stream", 2, _BOOL)),
-        *(("end_of_stream_without_message", 3, _BOOL), ("grpc_message_compressed", 4, _BOOL)),
+        *(("body", 1, BYTES), ("end_of_stream", 2, BOOL)),
+        *(("end_of_stream_without_message", 3, BOOL), ("grpc_message_compressed", 4, BOOL)),
     ],
     "HttpTrailers": [],
-    "StructEntry": [("key", 1, _STRING), ("value", 2, _STRUCT)],
+    "StructEntry": [("key", 1, STRING), ("value", 2, _STRUCT)],
     "Metadata": [("filter_metadata", 1, "*StructEntry")],
-    "ProtocolConfiguration": [("request_body_mode", 1, _ENUM), ("response_body_mode", 2, _ENUM)],
+    "ProtocolConfiguration": [("request_body_mode", 1, ENUM), ("response_body_mode", 2, ENUM)],
     "ProcessingRequest": [
         *(("request_headers", 2, "HttpHeaders"), ("response_headers", 3, "HttpHeaders")),
         *(("request_body", 4, "HttpBody"), ("response_body", 5, "HttpBody")),
         *(("request_trailers", 6, "HttpTrailers"), ("response_trailers", 7, "HttpTrailers")),
         *(("metadata_context", 8, "Metadata"), ("attributes", 9, "*StructEntry")),
-        *(("observability_mode", 10, _BOOL), ("protocol_config", 11, "ProtocolConfiguration")),
+        *(("observability_mode", 10, BOOL), ("protocol_config", 11, "ProtocolConfiguration")),
     ],
-    "HeaderValueOption": [("header", 1, "HeaderValue"), ("append_action", 3, _ENUM)],
+    "HeaderValueOption": [("header", 1, "HeaderValue"), ("append_action", 3, ENUM)],
     "HeaderMutation": [("set_headers", 1, "*HeaderValueOption")],
     "BodyMutation": [("streamed_response", 3, "HttpBody")],
     "CommonResponse": [("header_mutation", 2, "HeaderMutation"),
                        ("body_mutation", 3, "BodyMutation")],
     "PhaseResponse": [("response", 1, "CommonResponse")],
-    "HttpStatus": [("code", 1, _ENUM)],
+    "HttpStatus": [("code", 1, ENUM)],
     "ImmediateResponse": [("status", 1, "HttpStatus"), ("headers", 2, "HeaderMutation"),
-                          ("body", 3, _BYTES), ("details", 5, _STRING)],
+                          ("body", 3, BYTES), ("details", 5, STRING)],
     "ProcessingResponse": [
         *(("request_headers", 1, "PhaseResponse"), ("response_headers", 2, "PhaseResponse")),
         *(("request_body", 3, "PhaseResponse"), ("response_body", 4, "PhaseResponse")),
@@ -70,38 +67,14 @@ _PHASES = ("request_headers", "response_headers", "request_body", "response_body
            "request_trailers", "response_trailers")  # fmt: skip
 
 
-def _described() -> descriptor_pb2.FileDescriptorProto:
-    found = descriptor_pb2.FileDescriptorProto(
-        name="cosmo/picker_messages.proto",
-        package=_PACKAGE,
-        syntax="proto3",
-        dependency=["google/protobuf/struct.proto"],
-    )
-    for name, fields in _MESSAGES.items():
-        made = found.message_type.add(name=name)
-        if name == "ProcessingRequest":
-            made.oneof_decl.add(name="request")
-        for field, number, kind in fields:
-            added = made.field.add(name=field, number=number, label=1)
-            if isinstance(kind, int):
-                added.type = kind
-                continue
-            added.label, added.type = 3 if kind.startswith("*") else 1, _MESSAGE
-            plain = kind.removeprefix("*")
-            added.type_name = plain if plain.startswith(".") else f".{_PACKAGE}.{plain}"
-            if name == "ProcessingRequest" and field in _PHASES:
-                added.oneof_index = 0
-    return found
-
-
 wire.POOL.AddSerializedFile(struct_pb2.DESCRIPTOR.serialized_pb)
-wire.POOL.Add(_described())
-
-
-def _class(name: str) -> Any:
-    return message_factory.GetMessageClass(wire.POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-
-
+_class = described(
+    "cosmo/picker_messages.proto",
+    "envoy.service.ext_proc.v3",
+    _MESSAGES,
+    {"ProcessingRequest": ("request", _PHASES)},
+    ["google/protobuf/struct.proto"],
+)
 ProcessingRequest, ProcessingResponse = _class("ProcessingRequest"), _class("ProcessingResponse")
 read = wire.reader(ProcessingRequest)
 

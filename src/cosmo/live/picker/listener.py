@@ -3,12 +3,11 @@
 import asyncio
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cosmo.errors import InputError
 from cosmo.live.config import NodeConfig
-from cosmo.live.connections import owner_of
-from cosmo.live.peers import server_ssl
+from cosmo.live.peers import connected_by, place_of, server_ssl
 from cosmo.live.picker import ext_proc, grpc_calls
 from cosmo.live.picker.frames import Request
 from cosmo.live.picker.grpc_calls import Call, HealthCheck
@@ -91,15 +90,11 @@ class PickerListener:
         if len(self._connections) >= self._config.limits.connections:
             self._node.counters.add("hung_up_total")
             return False
-        transport, tls = connection.transport, self._config.tls
-        connection.place = _name_of(transport)
-        connection.peer = owner_of(connection.place)
-        if tls.certificate:
-            names = _certified(transport)
-            if tls.allowed and not names & set(tls.allowed):
-                self._node.counters.add("hung_up_total")
-                return False
-            connection.peer = min(names, default=connection.peer)
+        connection.place = place_of(connection.transport)
+        connection.peer, allowed = connected_by(connection.transport, self._config.tls)
+        if not allowed:
+            self._node.counters.add("hung_up_total")
+            return False
         self._connections.add(connection)
         return True
 
@@ -140,16 +135,3 @@ class PickerListener:
     def _turned_away(self, stream: Stream) -> Call:
         self._node.counters.add("turned_away_total", status="grpc")
         return grpc_calls.refused(stream, grpc_calls.RESOURCE_EXHAUSTED, "too many calls")
-
-
-def _name_of(transport: Any) -> str:
-    """The peer as gRPC names it."""
-    place = transport.get_extra_info("peername") or ("", 0)
-    family = "ipv6" if ":" in str(place[0]) else "ipv4"
-    host = f"[{place[0]}]" if family == "ipv6" else place[0]
-    return f"{family}:{host}:{place[1]}"
-
-
-def _certified(transport: Any) -> set[str]:
-    found = transport.get_extra_info("peercert") or {}
-    return {str(name) for _, name in found.get("subjectAltName", ())}

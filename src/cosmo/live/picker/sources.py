@@ -1,4 +1,4 @@
-"""Where endpoints are listed: in the configuration, in a file, in DNS, in Kubernetes.
+"""Where endpoints are listed: in the configuration, in a file, in DNS, in Kubernetes, by xDS.
 
 A line of a file, and a part of `static:`, is an address and, if need be, `slots=N`, `scrape=PORT`
 (of its metrics) and `push=PORT` (of the agent beside it). Whatever cannot be read leaves the
@@ -16,10 +16,10 @@ from pathlib import Path
 from cosmo.errors import InputError
 from cosmo.files import read_bytes
 from cosmo.live.config import PickerGroup
-from cosmo.live.picker.endpoints import Endpoint
+from cosmo.live.picker import eds
+from cosmo.live.picker.endpoints import MOST_ENDPOINTS, Endpoint
 from cosmo.live.picker.kubernetes import checked_spec, watched
 
-_MOST_ENDPOINTS = 4096
 _MOST_BYTES = 1_000_000
 _LINE = re.compile(r"(\S+)((?:\s+(?:slots|scrape|push)=[0-9]{1,6})*)")
 
@@ -40,9 +40,12 @@ def source_of(config: PickerGroup) -> Found:
     if kind in ("kubernetes", "inferencepool"):
         checked_spec(rest)
         return _of_kubernetes(rest, kind == "inferencepool", config)
+    if kind == "eds":
+        return _of_eds(eds.where_of(rest), config)
     raise InputError(
         f"picker.endpoints = {config.endpoints!r}: must be static:ADDRESS,…, file:PATH,"
-        " dns:NAME:PORT, kubernetes:NAMESPACE/SERVICE:PORT or inferencepool:NAMESPACE/NAME"
+        " dns:NAME:PORT, eds:HOST:PORT/CLUSTER, kubernetes:NAMESPACE/SERVICE:PORT or"
+        " inferencepool:NAMESPACE/NAME"
     )
 
 
@@ -109,8 +112,8 @@ def endpoints_of(lines: Iterable[str], config: PickerGroup) -> list[Endpoint]:
         words = (word.partition("=") for word in match[2].split())
         made = endpoint(match[1], config, **{name: int(n) for name, _, n in words})
         found[made.address] = made
-        if len(found) > _MOST_ENDPOINTS:
-            raise InputError(f"more than {_MOST_ENDPOINTS} endpoints: must be at most that many")
+        if len(found) > MOST_ENDPOINTS:
+            raise InputError(f"more than {MOST_ENDPOINTS} endpoints: must be at most that many")
     return list(found.values())
 
 
@@ -185,3 +188,18 @@ async def _of_kubernetes(spec: str, pool: bool, config: PickerGroup) -> Found:
                 yield found
                 before = found
         await asyncio.sleep(config.every_s)
+
+
+async def _of_eds(where: eds.Where, config: PickerGroup) -> Found:
+    """What an xDS server tells; what is said once more is not said again."""
+    before: list[Endpoint] | str | None = None
+    lines = eds.watched(where, socket.gethostname(), config.endpoint.slots)
+    async with contextlib.aclosing(lines) as changes:
+        async for told in changes:
+            try:
+                found = told if isinstance(told, str) else endpoints_of(told, config)
+            except InputError as error:
+                found = str(error)[:200]
+            if found != before:
+                yield found
+                before = found

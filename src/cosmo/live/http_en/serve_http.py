@@ -1,0 +1,162 @@
+"""An EN that takes HTTP requests as well, and has the HTTP services of its SNs answer them."""
+
+import asyncio
+import math
+from typing import Any
+
+from aiohttp import web
+
+from cosmo.live.config import NodeConfig, Peer
+from cosmo.live.http_en.core_http import HttpEnCore
+from cosmo.live.http_en.forwarding import Forwarder, HttpCall
+from cosmo.live.http_en.messages import said
+from cosmo.live.logs import Log
+from cosmo.live.metrics import Measured
+from cosmo.live.peers import connected_by
+from cosmo.live.picker.endpoints import Endpoint, Place
+from cosmo.live.picker.ext_proc import asked
+from cosmo.live.realtime import RealClock
+from cosmo.live.serve_en import EnServer
+from cosmo.live.tasks import Fate, Item
+from cosmo.node import Method
+from cosmo.scenario.topology import NODE_FIELDS
+
+_LONGEST_MS = 900_000.0  # of a deadline
+
+
+def _endpoint(peer: Peer) -> Endpoint:
+    shape = {name: getattr(peer, name) for name in (*NODE_FIELDS, "up_mbps", "down_mbps")}
+    return Endpoint(peer.http, **shape)
+
+
+def _raw(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+class HttpEnServer(EnServer):
+    """The transport of tasks and of requests."""
+
+    core: HttpEnCore
+    make_core = HttpEnCore
+
+    def __init__(
+        self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
+    ) -> None:
+        super().__init__(config, method, clock, log, boot)
+        peers = config.peers
+        self.core.settle([Place(_endpoint(peer), bool(peer.http)) for peer in peers])
+        self.core.daemons = frozenset(k for k, peer in enumerate(peers) if peer.address)
+        for column, peer in enumerate(peers):
+            self.core.caches[column].silent = not peer.address or self.core.caches[column].silent
+        self._cycles_per_ms = sum(peer.cycles_per_ms for peer in peers) / len(peers)
+        self.forwarder = Forwarder(self)
+
+    def _take_behaviour(self, config: NodeConfig) -> None:
+        super()._take_behaviour(config)
+        self.core.shed = config.http.shed
+
+    # Clients.
+
+    async def take(self, request: web.BaseRequest) -> web.StreamResponse:
+        """An HTTP request of a client; its answer."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            self.counters.add("turned_away_total", status=str(refusal.status))
+            return refusal
+        call = HttpCall(request)
+        item = self._requested(call)
+        self._calls += 1
+        try:
+            with self.callers.busy(call):
+                return await self.forwarder.forward(call, item)
+        except (asyncio.CancelledError, ConnectionError):
+            self.counters.add("cancelled_total")
+            raise
+        except Exception as error:
+            self.log.warning("a request has failed", why=f"{type(error).__name__}: {error}"[:200])
+            return said(500, "the EN has failed", close=True)
+        finally:
+            self._calls -= 1
+            if not item.ended:
+                self.core.cancel(item)
+
+    def _refusal(self, request: web.BaseRequest) -> web.Response | None:
+        """The answer to a request that is not taken at all."""
+        if self.draining:
+            return said(503, "the EN is about to stop", close=True)
+        limits = self.config.limits
+        peer, allowed = connected_by(request.transport, self.config.tls)
+        if not allowed:
+            return said(403, "this certificate may not call here", close=True)
+        if request.method == "CONNECT" or request.headers.get("Upgrade", "").lower() == "websocket":
+            return said(501, "connections that are taken over are not passed on", close=True)
+        if (request.content_length or 0) > limits.input_bytes:
+            return said(413, f"must be at most {limits.input_bytes} bytes", close=True)
+        if self._calls >= limits.calls or not self._buckets.take(peer):
+            return said(429, "too many calls", close=request.can_read_body)
+        return None
+
+    def _requested(self, call: HttpCall) -> Item:
+        headers = call.request.headers
+        told = asked({_raw(name.lower()): _raw(value) for name, value in headers.items()})
+        if told.odd:
+            self.counters.add("odd_headers_total")
+        deadline_ms = told.deadline_ms
+        if math.isnan(deadline_ms):
+            deadline_ms = self.config.http.deadline_ms
+        demand = told.demand * self._cycles_per_ms
+        return Item(
+            number=self.core.next_number(),
+            generated_ms=self.clock.now(),
+            deadline_ms=min(deadline_ms, _LONGEST_MS),
+            input_bytes=1.0 if math.isnan(told.size) else told.size,
+            cycles=self.estimates.of(told.kind) if math.isnan(demand) else demand,
+            residual_ms=self.config.expected.residual_ms,
+            kind=told.kind,
+            remote=True,
+            context=call,
+        )
+
+    def offload(self, sn: int, item: Item, arrival_ms: float) -> None:
+        """A request is sent by whoever has asked; tasks as those of any EN."""
+        if not item.remote:
+            super().offload(sn, item, arrival_ms)
+            return
+        item.context.alone = self.core.open[sn] <= self.core.places[sn].endpoint.slots
+
+    def answer(self, item: Item, fate: Fate, output: bytes) -> None:
+        """Tell the client; answers of services are passed on as they come."""
+        if not item.remote:
+            super().answer(item, fate, output)
+        elif fate == Fate.REJECTED:
+            ready = self.core.least_busy(1)
+            shed = (429, "too busy to be in time") if ready else (503, "no service is ready")
+            self.counters.add("turned_away_total", status=str(shed[0]))
+            item.context.answer(*shed)
+        elif fate == Fate.EXPIRED:
+            item.context.answer(504, "the deadline has passed")
+
+    def recall(self, sn: int, item: Item) -> None:
+        """The connection to a service ends with the request."""
+        if not item.remote:
+            super().recall(sn, item)
+
+    # For people.
+
+    def _ended(self, item: Item, fate: Fate) -> None:
+        super()._ended(item, fate)
+        if item.remote and item.context.alone and fate in (Fate.DONE, Fate.LATE):
+            rate = self.config.peers[item.action - 1].cycles_per_ms
+            self.estimates.learn(item.kind, (self.clock.now() - item.generated_ms) * rate)
+
+    def measured(self, now: float) -> list[Measured]:
+        """What operators look at, beside what is counted."""
+        found: list[Any] = [("redirected_total", {}, float(self.core.redirected))]
+        for column, peer in enumerate(self.config.peers):
+            found.append(("requests_in_flight", {"sn": peer.name}, float(self.core.open[column])))
+        return [*super().measured(now), *found]
+
+    async def close(self) -> None:
+        """Leave services and SNs."""
+        await self.forwarder.close()
+        await super().close()

@@ -1,0 +1,201 @@
+"""Endpoints from Envoy's endpoint discovery service: the state of the world, over one stream.
+
+Every response is acknowledged, or refused with the reason; then the endpoints stay as they were.
+"""
+
+import asyncio
+import contextlib
+import ipaddress
+import re
+from collections.abc import AsyncGenerator, Iterator
+from typing import Any, NamedTuple
+
+import grpc
+
+from cosmo.errors import InputError
+from cosmo.live import wire
+from cosmo.live.peers import CHANNEL_OPTIONS
+from cosmo.live.picker.descriptors import (
+    BYTES,
+    ENUM,
+    INT32,
+    REPEATED_STRING,
+    STRING,
+    Fields,
+    described,
+)
+from cosmo.live.picker.endpoints import MOST_ENDPOINTS
+
+STREAM = "/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints"
+TYPE = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+_SPEC = re.compile(r"([^\s/]+:\d{1,5})/(\S{1,200})")
+_MOST_BYTES = 16 * 1024 * 1024  # of a response
+_MOST_WEIGHT = 1_000_000
+_LONGEST_S = 30.0  # between two attempts
+_INVALID = 3  # gRPC's code of a response that cannot be taken
+_USED, _DEGRADED = (0, 1), 5  # unknown and healthy; any other state is left out
+
+_MESSAGES: dict[str, Fields] = {
+    "Any": [("type_url", 1, STRING), ("value", 2, BYTES)],
+    "Status": [("code", 1, INT32), ("message", 2, STRING)],
+    "Node": [("id", 1, STRING), ("cluster", 2, STRING), ("user_agent_name", 6, STRING)],
+    "DiscoveryRequest": [
+        *(("version_info", 1, STRING), ("node", 2, "Node"), ("resource_names", 3, REPEATED_STRING)),
+        *(("type_url", 4, STRING), ("response_nonce", 5, STRING), ("error_detail", 6, "Status")),
+    ],
+    "DiscoveryResponse": [
+        *(("version_info", 1, STRING), ("resources", 2, "*Any")),
+        *(("type_url", 4, STRING), ("nonce", 5, STRING)),
+    ],
+    "Weight": [("value", 1, ENUM)],
+    "SocketAddress": [("address", 2, STRING), ("port_value", 3, ENUM)],
+    "Address": [("socket_address", 1, "SocketAddress")],
+    "Endpoint": [("address", 1, "Address")],
+    "LbEndpoint": [
+        *(("endpoint", 1, "Endpoint"), ("health_status", 2, ENUM)),
+        ("load_balancing_weight", 4, "Weight"),
+    ],
+    "LocalityLbEndpoints": [("lb_endpoints", 2, "*LbEndpoint"), ("priority", 5, ENUM)],
+    "ClusterLoadAssignment": [
+        *(("cluster_name", 1, STRING), ("endpoints", 2, "*LocalityLbEndpoints")),
+    ],
+}
+_class = described("cosmo/eds_messages.proto", "cosmo.picker.eds", _MESSAGES)
+DiscoveryRequest, DiscoveryResponse = _class("DiscoveryRequest"), _class("DiscoveryResponse")
+ClusterLoadAssignment = _class("ClusterLoadAssignment")
+_read_response, _read_assignment = (
+    wire.reader(DiscoveryResponse),
+    wire.reader(ClusterLoadAssignment),
+)
+
+
+class Where(NamedTuple):
+    """Who is asked, and for which cluster."""
+
+    server: str  # HOST:PORT
+    cluster: str
+
+
+class Weighed(NamedTuple):
+    """An address, and how much more than others it can bear; 0: nothing was said."""
+
+    address: str
+    weight: int
+
+
+def where_of(spec: str) -> Where:
+    """Of HOST:PORT/CLUSTER; InputError for anything else."""
+    match = _SPEC.fullmatch(spec)
+    if match is None or int(match[1].rpartition(":")[2]) > 65535:
+        raise InputError(f"picker.endpoints: {spec!r} must look like HOST:PORT/CLUSTER after eds:")
+    return Where(match[1], match[2])
+
+
+async def discovered(where: Where, node: str) -> AsyncGenerator[list[Weighed] | str, None]:
+    """Endpoints of one stream, whenever the server tells of them, or why a response was refused;
+    ends with the stream. OSError if the server cannot be reached, or hangs up.
+    """
+    options = [*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", _MOST_BYTES)]
+    async with grpc.aio.insecure_channel(where.server, options) as channel:
+        call = channel.stream_stream(STREAM, DiscoveryRequest.SerializeToString, _read_response)()
+        asking = DiscoveryRequest(resource_names=[where.cluster], type_url=TYPE)
+        asking.node.id, asking.node.user_agent_name = node, "cosmo"
+        try:
+            await call.write(asking)
+            while (told := await call.read()) is not grpc.aio.EOF:
+                if told is None:
+                    raise OSError("what was sent is no DiscoveryResponse")
+                found, why = _taken(told, where.cluster)
+                asking = DiscoveryRequest(
+                    resource_names=[where.cluster],
+                    type_url=TYPE,
+                    response_nonce=told.nonce,
+                    version_info=asking.version_info if why else told.version_info,
+                )
+                if why:
+                    asking.error_detail.code, asking.error_detail.message = _INVALID, why
+                await call.write(asking)
+                if why:
+                    yield f"response refused: {why}"
+                elif found is not None:
+                    yield found
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            details = error.details() if isinstance(error, grpc.aio.AioRpcError) else "it has ended"
+            raise OSError(f"{where.server}: {details}") from None
+        finally:
+            call.cancel()
+
+
+def _taken(told: Any, cluster: str) -> tuple[list[Weighed] | None, str]:
+    """(endpoints of the cluster, None if it says nothing of it; what is wrong, else empty)."""
+    if told.type_url not in ("", TYPE):
+        return None, f"type_url = {told.type_url[:100]!r}: must be {TYPE!r}"
+    for resource in told.resources:
+        assignment = _read_assignment(resource.value) if resource.type_url == TYPE else None
+        if assignment is None:
+            return None, f"a resource is no {TYPE.rpartition('.')[2]}"
+        if assignment.cluster_name == cluster:
+            try:
+                return _usable(assignment), ""
+            except ValueError as error:
+                return None, str(error)
+    return None, ""
+
+
+def _usable(assignment: Any) -> list[Weighed]:
+    """Endpoints of the first priority that has healthy ones; degraded ones if all have none."""
+    several = list(assignment.endpoints)
+    if sum(len(each.lb_endpoints) for each in several) > MOST_ENDPOINTS:
+        raise ValueError(f"lb_endpoints: must be at most {MOST_ENDPOINTS}")
+    for states in (_USED, (_DEGRADED,)):
+        for priority in sorted({each.priority for each in several}):
+            found = [
+                weighed
+                for locality in several
+                if locality.priority == priority
+                for weighed in _of_locality(locality, states)
+            ]
+            if found:
+                return found
+    return []
+
+
+def _of_locality(locality: Any, states: tuple[int, ...]) -> Iterator[Weighed]:
+    for each in locality.lb_endpoints:
+        place = each.endpoint.address.socket_address
+        if not place.address or not 0 < place.port_value < 65536:
+            raise ValueError("an endpoint has no socket_address with a port")
+        ipaddress.ip_address(place.address)  # ValueError says which one is none
+        if each.load_balancing_weight.value > _MOST_WEIGHT:
+            raise ValueError(f"load_balancing_weight: must be at most {_MOST_WEIGHT}")
+        if each.health_status in states:
+            host = f"[{place.address}]" if ":" in place.address else place.address
+            yield Weighed(f"{host}:{place.port_value}", int(each.load_balancing_weight.value))
+
+
+def lines_of(found: list[Weighed], slots: int) -> list[str]:
+    """As the lines of a file: the lightest has `slots`, others as many more as they weigh more."""
+    lightest = min((each.weight for each in found if each.weight), default=1)
+    return [
+        f"{each.address} slots={max(round(slots * (each.weight or lightest) / lightest), 1)}"
+        for each in found
+    ]
+
+
+async def watched(where: Where, node: str, slots: int) -> AsyncGenerator[list[str] | str, None]:
+    """Lines of endpoints, or what went wrong, without end: one stream after another, with longer
+    and longer pauses while the server cannot be reached.
+    """
+    pause_s = first_s = 0.2
+    while True:
+        why = f"{where.server}: the stream has ended"
+        try:
+            async with contextlib.aclosing(discovered(where, node)) as changes:
+                async for found in changes:
+                    pause_s = first_s
+                    yield found if isinstance(found, str) else lines_of(found, slots)
+        except OSError as error:
+            why = str(error)[:200]
+        yield why
+        await asyncio.sleep(pause_s)
+        pause_s = min(2.0 * pause_s, _LONGEST_S)
