@@ -117,6 +117,11 @@ def test_the_trade_off_curve_has_the_cheapest_and_the_best():
     assert frontier(trials, "success_rate", 9) == ["a", "b", "d", "e"]  # b beats c in both
     assert frontier(trials, "success_rate", 2) == ["a", "e"]
     assert frontier(trials, "success_rate", 0) == []
+    # Of settings that are as good, the cheaper one; of those that cost the same, the better one.
+    more = polars.DataFrame(
+        {"method": ["g", "h"], "success_rate": [0.9, 0.7], "update_cost_rate": [6.0, 4.0]}
+    )
+    assert frontier(polars.concat([trials, more]), "success_rate", 9) == ["a", "b", "d", "e"]
 
 
 def test_default_and_tuned_stand_side_by_side(tmp_path):
