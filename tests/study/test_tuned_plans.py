@@ -8,7 +8,7 @@ import pytest
 import small
 from small import SHORT, small_plan
 
-from cosmo import InputError
+from cosmo import InputError, Method
 from cosmo.control import METHODS
 from cosmo.learn.run import VALIDATION_EPISODES
 from cosmo.report.tuned import tuned_table
@@ -104,6 +104,20 @@ def test_ranges_without_a_word_are_around_the_default_and_within_bounds():
     assert "interval_ms" not in ranges_of(METHODS["power-of-d"])  # has no number as default
     assert ranges_of(METHODS["periodic"], {"interval_ms": "5"}) == {}
     assert ranges_of(METHODS["self-tracking"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "ranges"), [(0.0, 30.0, 0), (2.0, 99.0, 0), (0.5, 64.0, 1)]
+)
+def test_a_parameter_has_a_range_if_the_method_takes_both_ends_of_it(least, most, ranges):
+    class Choosy(Method):
+        """Takes a size within bounds of its own."""
+
+        def __init__(self, size: float = 8.0):
+            if not least <= size <= most:
+                raise InputError(f"size = {size}: must be from {least} to {most}")
+
+    assert len(ranges_of(Choosy)) == ranges
 
 
 def test_the_trade_off_curve_has_the_cheapest_and_the_best():
