@@ -36,7 +36,8 @@ LEFT_OUT = (
 PLAIN_LIMIT_S = 3.0  # of one test, as plain Python
 COMPILED_LIMIT_S = 10.0  # and with the kernel compiled, which the first of them may have to do
 _COMPILED = "#compiled"
-_WALL = 5.0  # times the limit on computing: other work on the machine
+_WALL = 4.0  # times the limit on computing: other work on the machine
+_MOST_FILES = 8  # that meet a mutant, the most likely first: a test elsewhere is no test of it
 _SLOW = 5  # tests of a file that take longer; then the rest of it is left, too
 _FILE_LIMIT_S = 25.0
 _LEAST_S = 5.0  # with less time, no file is measured
@@ -56,7 +57,7 @@ class Knowledge:
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def files_for(self, mutant: Mutant) -> list[str]:
-        """Test files that may notice a mutant, the most likely first."""
+        """Test files that are most likely to notice a mutant, in that order."""
         module = _module(mutant.file)
         near = [_module(file) for file in self._importers[mutant.file]]
         room = f"tests/{mutant.file.partition('/')[0]}/"
@@ -67,7 +68,7 @@ class Knowledge:
             if any(may):
                 merits = (may[0], bool(names & _words(text)), *may[1:])
                 placed.append((tuple(not merit for merit in merits), len(text), file))
-        return [file for *_, file in sorted(placed)]
+        return [file for *_, file in sorted(placed)][:_MOST_FILES]
 
     def tests_of(
         self, file: str, mutant: Mutant, copy: Path, warm: Warm, left_s: float

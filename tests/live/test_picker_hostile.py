@@ -179,6 +179,40 @@ async def _read_all(reader):
         pass
 
 
+def test_a_peer_that_does_not_read_is_not_read_until_it_does():
+    def scene():
+        peer, said = Peer(), []
+        peer.pause_reading = lambda: said.append("pause")
+        peer.resume_reading = lambda: said.append("resume")
+        peer.says(OPENING)
+        peer.end.pause_writing()
+        peer.says(opening())  # was on its way
+        peer.end.resume_writing()
+        assert said == ["pause", "resume"]
+        peer.end.pause_writing()
+        peer.close()
+        peer.end.resume_writing()  # of a connection that is gone
+        assert said == ["pause", "resume", "pause"]
+
+    in_loop(scene)
+
+
+def test_a_peer_that_falls_silent_is_left(monkeypatch):
+    monkeypatch.setattr("cosmo.live.picker.listener._LOOK_S", 0.02)
+    monkeypatch.setattr("cosmo.live.picker.listener._PING_S", 0.1)
+    monkeypatch.setattr("cosmo.live.picker.listener._GONE_S", 0.3)
+
+    async def scene():
+        async with picker() as serving, Raw(serving) as raw:
+            raw.asks(1)
+            await until(lambda: serving.node.in_flight == 1, "it was decided on")
+            await until(lambda: not serving._listener._connections, "it was left")
+            assert serving.node.in_flight == 0
+            assert b"areyouok" in await raw.reader.read()  # it was asked before
+
+    play(scene())
+
+
 FLOODS = {
     "streams that end without a word": b"".join(
         opening(number) + frame(RESET, 0, number, WORD.pack(8)) for number in range(1, 4101, 2)

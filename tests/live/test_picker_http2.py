@@ -286,6 +286,25 @@ def test_answers_wait_for_the_peers_windows_and_arrive_whole():
     in_loop(scene)
 
 
+def test_a_connection_carries_any_number_of_bytes_within_its_windows():
+    def scene():
+        peer, room = Peer(), 1024 * 1024  # as its own settings and window say
+        peer.says(OPENING)
+        text, sent = message(bytes(16_000)), 0
+        for number in range(1, 401, 2):
+            assert room > len(text)
+            found = peer.says(opening(number) + frame(DATA, END_STREAM, number, text))
+            room += sum(WORD.unpack(c)[0] for kind, _, on, c in found if kind == WINDOW and not on)
+            room -= len(text)
+            sent += sum(len(content) for kind, _, _, content in found if kind == DATA)
+            back = frame(WINDOW, 0, 0, WORD.pack(len(text)))
+            assert codes(found + peer.says(back), GOAWAY) == []
+        assert sent == 200 * len(text)
+        assert peer.end.streams == {}
+
+    in_loop(scene)
+
+
 def test_a_peer_that_sends_more_than_its_window_is_stopped():
     def scene():
         peer = Peer(most_bytes=10**6)

@@ -62,6 +62,12 @@ def test_trainings_that_differ_widen_intervals():
     assert ratio == pytest.approx(math.sqrt(0.1**2 + 0.3**2) / 0.1)
 
 
+def test_two_trainings_leave_one_degree_of_freedom_however_many_workloads_there_are():
+    found = estimated(np.array([[0.5] * 9, [0.7] * 9]))
+    # Means of 0.5 and 0.7: a standard error of 0.1, times Student's 12.706 for one degree.
+    assert (found.mean, found.ci95) == pytest.approx((0.6, 1.2706), abs=1e-4)
+
+
 def test_ranks_share_ties_and_follow_workloads_that_are_drawn_anew():
     best, mixed = np.array([[0.9, 0.9, 0.9, 0.9]]), np.array([[0.1, 0.1, 0.99, 0.1]])
     measured, drawn = resampled_ranks([best, mixed, best], seed=1)

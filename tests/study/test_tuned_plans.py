@@ -8,7 +8,7 @@ import pytest
 import small
 from small import SHORT, small_plan
 
-from cosmo import InputError
+from cosmo import InputError, Method
 from cosmo.control import METHODS
 from cosmo.learn.run import VALIDATION_EPISODES
 from cosmo.report.tuned import tuned_table
@@ -106,6 +106,20 @@ def test_ranges_without_a_word_are_around_the_default_and_within_bounds():
     assert ranges_of(METHODS["self-tracking"]) == {}
 
 
+@pytest.mark.parametrize(
+    ("least", "most", "ranges"), [(0.0, 30.0, 0), (2.0, 99.0, 0), (0.5, 64.0, 1)]
+)
+def test_a_parameter_has_a_range_if_the_method_takes_both_ends_of_it(least, most, ranges):
+    class Choosy(Method):
+        """Takes a size within bounds of its own."""
+
+        def __init__(self, size: float = 8.0):
+            if not least <= size <= most:
+                raise InputError(f"size = {size}: must be from {least} to {most}")
+
+    assert len(ranges_of(Choosy)) == ranges
+
+
 def test_the_trade_off_curve_has_the_cheapest_and_the_best():
     trials = polars.DataFrame(
         {
@@ -117,6 +131,11 @@ def test_the_trade_off_curve_has_the_cheapest_and_the_best():
     assert frontier(trials, "success_rate", 9) == ["a", "b", "d", "e"]  # b beats c in both
     assert frontier(trials, "success_rate", 2) == ["a", "e"]
     assert frontier(trials, "success_rate", 0) == []
+    # Of settings that are as good, the cheaper one; of those that cost the same, the better one.
+    more = polars.DataFrame(
+        {"method": ["g", "h"], "success_rate": [0.9, 0.7], "update_cost_rate": [6.0, 4.0]}
+    )
+    assert frontier(polars.concat([trials, more]), "success_rate", 9) == ["a", "b", "d", "e"]
 
 
 def test_default_and_tuned_stand_side_by_side(tmp_path):

@@ -20,6 +20,11 @@ def message(content: bytes) -> bytes:
     return b"\0" + len(content).to_bytes(4, "big") + content
 
 
+def _size(data: bytes | bytearray) -> int:
+    """Of the message whose five bytes these begin with."""
+    return int.from_bytes(data[1:5], "big")
+
+
 class Budget:
     """Bytes of messages that are not whole yet, of all calls together."""
 
@@ -46,7 +51,12 @@ class Call:
 
     def received(self, data: bytes, ended: bool) -> None:
         """Cut bytes into messages."""
-        if data and not self.stream.here_ended:
+        if not data or self.stream.here_ended:
+            pass
+        elif not self._buffer and data[0] == 0 and _size(data) == len(data) - 5 <= self._most:
+            self._since_s = 0.0  # one message, and whole: nearly always
+            self.message(data[5:])
+        else:
             self._buffer += data
             self._cut()
             if not self._buffer:
@@ -64,7 +74,7 @@ class Call:
     def _cut(self) -> None:
         buffer = self._buffer
         while len(buffer) >= 5 and not self.stream.here_ended:
-            size = int.from_bytes(buffer[1:5], "big")
+            size = _size(buffer)
             if buffer[0]:
                 self.finish(UNIMPLEMENTED, "compressed messages are not taken")
             elif size > self._most:

@@ -69,7 +69,7 @@ class Http2Connection(Sending, asyncio.Protocol):
         self._buffer = bytearray()
         self._preface = self._settings_seen = False
         self._block: tuple[int, int, bytearray] | None = None  # headers that go on: stream, flags
-        self._draining = self._resting = self._stuck = False
+        self._draining = self._resting = self._stuck = self._paused = False
         self._idle_frames, self._idle_since = 0, 0.0
         self.heard_s = self.busy_s = time.monotonic()
         self.pinged = False
@@ -112,9 +112,11 @@ class Http2Connection(Sending, asyncio.Protocol):
         self._read_or_not()
 
     def _read_or_not(self) -> None:
-        if self._closed:
+        pause = self._stuck or self._resting
+        if self._closed or pause == self._paused:
             return
-        if self._stuck or self._resting:
+        self._paused = pause
+        if pause:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()

@@ -1,7 +1,6 @@
 """What a server sends on an HTTP/2 connection: frames, as far as its peer has room for them."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -30,20 +29,21 @@ class OpenStreams:
     """How many streams are open, of all connections together and of each peer."""
 
     def __init__(self) -> None:
-        self.total, self._of = 0, Counter[str]()
+        self.total = 0
+        self._of: dict[str, int] = {}
 
     def room_for(self, peer: str, most: int) -> bool:
         """Whether a peer may have the one that it has just opened: the last quarter of all is for
         those who have less than a quarter, so that nobody can hold all of them.
         """
-        kept = int(_RESERVED * most) if self._of[peer] > _SHARE * most else 0
+        kept = int(_RESERVED * most) if self._of.get(peer, 0) > _SHARE * most else 0
         return self.total <= most - kept
 
     def add(self, peer: str, change: int) -> None:
         """One more, or one less."""
         self.total += change
-        self._of[peer] += change
-        if not self._of[peer]:
+        self._of[peer] = own = self._of.get(peer, 0) + change
+        if not own:
             del self._of[peer]
 
 

@@ -1,0 +1,117 @@
+"""What a picker makes of answers: endpoints that are left alone, the least busy one, estimates."""
+
+import io
+from contextlib import asynccontextmanager
+
+import pytest
+
+from cosmo.live.logs import Log
+from cosmo.live.picker.sources import endpoints_of
+from cosmo.live.serving import Serving
+from live.nodes import play, until
+from live.picker_scenes import Proxy, answered, headers, picker, picker_config, with_subset
+
+
+@asynccontextmanager
+async def node_of(*lines, **fields):
+    """The node of a picker with these endpoints; nobody is connected."""
+    serving = Serving(picker_config(**fields), Log("picker", "warning", io.StringIO()))
+    serving.node.take_endpoints(endpoints_of(lines, serving.config.picker))
+    try:
+        yield serving.node
+    finally:
+        await serving.stop(0)
+
+
+def test_an_endpoint_that_fails_again_is_left_alone_for_twice_as_long():
+    async def scene():
+        async with node_of("10.0.0.1:80", "10.0.0.2:80") as node:
+            core, clock = node.core, node.clock
+            for pause_ms in (200.0, 400.0, 800.0, 1600.0, 3200.0, 5000.0, 5000.0):
+                before = clock.now()
+                core.broke(0, unreachable=True)
+                after = clock.now()
+                assert not core.is_reachable(0)
+                until_ms = core._away_until.pop(0)  # as if the time had passed
+                assert until_ms - after <= pause_ms <= until_ms - before
+                core._shut_again()
+            core.worked(0)
+            before = clock.now()
+            core.broke(0, unreachable=True)
+            assert core._away_until[0] - before >= 200.0
+            assert core._away_until[0] - clock.now() <= 200.0
+
+    play(scene())
+
+
+def test_five_errors_in_a_row_count_and_an_answer_between_them_forgives():
+    async def scene():
+        async with node_of("10.0.0.1:80") as node:
+            for _ in range(3):
+                for _ in range(4):
+                    node.core.broke(0, unreachable=False)
+                assert node.core.is_reachable(0)
+                node.core.worked(0)
+
+    play(scene())
+
+
+def test_an_error_of_an_endpoint_that_took_over_does_not_count_as_its_work():
+    async def scene():
+        async with (
+            picker("static:10.0.0.1:80,10.0.0.2:80") as serving,
+            Proxy(serving.address) as proxy,
+        ):
+            core = serving.node.core
+            first, second = (serving.node._columns[f"10.0.0.{k}:80"] for k in (1, 2))
+
+            async def served(by, status):
+                stream, _ = await proxy.ask(with_subset(headers(), "10.0.0.1:80"))
+                await stream.write(answered(by, status))
+                await stream.read()
+                stream.cancel()
+
+            core._faults[second] = 4
+            await served("10.0.0.2:80", 503)
+            assert core._faults[second] == 4
+            await served("10.0.0.2:80", 200)
+            assert core._faults[second] == 0
+            assert core._faults[first] == 10  # could not be reached, twice
+
+    play(scene())
+
+
+def test_the_least_busy_endpoint_is_by_what_a_slot_would_have_then():
+    async def scene():
+        async with node_of("10.0.0.1:80", "10.0.0.2:80 slots=4") as node:
+            core = node.core
+            for busy, chosen in (([0, 0], 1), ([0, 2], 1), ([0, 4], 0), ([1, 6], 1), ([1, 8], 0)):
+                core.open[:] = busy
+                assert [core.least_busy(1) for _ in range(8)] == [[chosen]] * 8
+            assert core.least_busy(2) == [0, 1]
+            assert core.least_busy(2, but=0) == [1]
+            core.open[:] = [0, 0]
+
+    play(scene())
+
+
+@pytest.mark.parametrize(("slots", "learned"), [(1, 1), (2, 2)])
+def test_times_are_learned_of_requests_that_waited_for_no_other(slots, learned):
+    async def scene():
+        async with (
+            picker(f"static:10.0.0.1:80 slots={slots}") as serving,
+            Proxy(serving.address) as proxy,
+        ):
+            node, seen = serving.node, []
+            node.estimates.learn = lambda kind, cycles: seen.append((kind, cycles))
+            streams = [(await proxy.ask(headers(x_cosmo_kind="a")))[0] for _ in range(3)]
+            for stream in streams:
+                await stream.write(answered("10.0.0.1:80"))
+                await stream.read()
+            await until(lambda: node.in_flight == 0, "all have ended")
+            assert [kind for kind, _ in seen] == ["a"] * learned
+            assert all(cycles > 0.0 for _, cycles in seen)
+            for stream in streams:
+                stream.cancel()
+
+    play(scene())
