@@ -80,6 +80,7 @@ def play(
 
     Raises:
         InputError: In one line, for bad input, or if the method answers wrongly.
+
     """
     seeds = [seed] * len(episodes) if isinstance(seed, int) else seed
     numbers = range(len(episodes)) if numbers is None else numbers
