@@ -69,7 +69,7 @@ class Ahead:
         )
         self._told: dict[str, dict[str, NDArray[Any]]] = {"tasks": {}, "tenants": {}}
         self._noted, self._statuses, self._places = 0, 0, dict[tuple[int, int, float], int]()
-        self.played_ms, self.over = 0.0, False
+        self.played_ms, self.over, self._stopped = 0.0, False, False
 
     def site(self) -> dict[str, Any]:
         """What never changes: the beginning of a recording that grows."""
@@ -83,12 +83,18 @@ class Ahead:
             **self._journeys.nodes(),
         }
 
+    def stop(self) -> None:
+        """Nobody looks any more: a thread that plays it ends soon, and leaves the processor to the
+        next world.
+        """
+        self._stopped = True
+
     def on(self, until_ms: float) -> dict[str, Any]:
         """Play on until then, or to the end; rows that are new or have changed, by their places."""
         for worlds in self._turns:
             assert isinstance(worlds, Worlds)  # all presets are played by the embedded engine
             self.played_ms = worlds.update_decisions[1]
-            if self.played_ms >= until_ms:
+            if self.played_ms >= until_ms or self._stopped:
                 break
         else:
             self.over = True

@@ -90,6 +90,9 @@ class Playground:
                 await asyncio.sleep(_SOON_S if until_ms < _ENOUGH_MS else _LATER_S)
         except Exception as error:  # of a method
             await self._add({"kind": "error", "number": self.number, "error": str(error)})
+        finally:
+            for world in worlds:
+                world.stop()
 
     async def _add(self, piece: dict[str, Any]) -> None:
         async with self._news:

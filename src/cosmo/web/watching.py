@@ -108,8 +108,9 @@ def _answered(address: str, samples: list[Sample]) -> _Answered:
         if each.name == "cosmo_status_value" and abs(each.value) <= _MOST:
             of = numbers.setdefault(each.labels.get("sn", ""), {})
             of[each.labels.get("number", "")] = each.value
-    links = []
-    for sn, silent in values("sn_silent", "sn").items():
+    links, silent = [], values("sn_silent", "sn")
+    about_sns = "cosmo_sn_silent", "cosmo_status_age_seconds"
+    for sn in dict.fromkeys(s.labels.get("sn", "") for s in samples if s.name in about_sns):
         age_s, told = ages.get(sn, math.nan), numbers.get(sn, {})
         known = statuses.get(sn, 0.0) > 0 and math.isfinite(age_s)
         told_work = told.get(str(WORK), math.nan) if raw and len(told) == RAW else math.nan
@@ -119,7 +120,7 @@ def _answered(address: str, samples: list[Sample]) -> _Answered:
                 "age_ms": 1000.0 * age_s if known else None,
                 "told": told_work / _MCYCLES if known and math.isfinite(told_work) else None,
                 "in_flight": open_requests.get(sn) if picks else None,
-                "silent": silent > 0,
+                "silent": silent.get(sn, 0.0) > 0,
                 "tasks": decided.get(sn, 0.0),
                 "statuses": statuses.get(sn, 0.0),
             }
