@@ -9,7 +9,7 @@ import numba
 from cosmo import Scenario, Worlds
 from cosmo.workload import Episode
 from cosmo.world import kernel
-from cosmo.world.records import EN_ROWS, STALLED, UNFINISHED
+from cosmo.world.turns import EN_ROWS, STALLED, UNFINISHED
 
 LARGE = 6e5  # cycles
 

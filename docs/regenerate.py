@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import calibrate
-import crowd_page
 import drawn
+import many_page
 import next_page
 import ns3_page
 import paper_page
@@ -164,23 +164,23 @@ def pages(simulated: bool = True) -> Pages:
         found["intervals.md"]["saturation"] = saturation.table()
     crowd, universal, pair = (studies[k] for k in ("crowd", "universal", "universal-pair"))
     if crowd is not None:
-        found["many.md"] = crowd_page.page(crowd, universal, pair, past)
+        found["many.md"] = many_page.page(crowd, universal, pair, past)
         if universal is not None and (left_out := studies["universal-parts"]) is not None:
-            found["many.md"]["parts"] = crowd_page.parts(universal, left_out)
+            found["many.md"]["parts"] = many_page.parts(universal, left_out)
         for part, name in (("held-out", "held-out"), ("city", "universal-city")):
             if (more := studies[name]) is not None:
-                found["many.md"][part] = crowd_page.standings(more.metrics)
+                found["many.md"][part] = many_page.standings(more.metrics)
         found["results/many.md"] = found.pop("many.md")
         found["many.md"] = {
             "standings": found["results/many.md"].pop("standings"),
             "thesis": thesis.table(_read_told(THESIS)),
         }
     if (surprises := studies["surprises"]) is not None:
-        found["results/surprises.md"] = {"surprises": crowd_page.standings(surprises.metrics)}
+        found["results/surprises.md"] = {"surprises": many_page.standings(surprises.metrics)}
     if (benchmark := studies["benchmark"]) is not None:
         found["results/benchmark.md"] = {"leaderboard": leaderboard_text(board_of(benchmark))}
     if universal is not None and pair is not None:
-        found[CARD] = crowd_page.card(universal, pair)
+        found[CARD] = many_page.card(universal, pair)
     if past is not None and paper is not None:
         # The same methods, with ten runs, are part of the study of cosmo-next.
         rivals = _rivals(past)
@@ -236,7 +236,7 @@ def images() -> None:
         story(paper, pair, folder / "story")
     crowd, universal = known("crowd"), known("universal")
     if crowd is not None and universal is not None:
-        points = crowd_page.trade_points(crowd_page.together(crowd, universal))
+        points = many_page.trade_points(many_page.together(crowd, universal))
         drawn.trade(points, folder / "crowd-trade.png", columns=2)
     thesis.figure(_read_told(THESIS), folder / "thesis.png")
     if past is not None:

@@ -1,4 +1,4 @@
-"""Chooses what `power-of-d` keeps to and when it is told, on training workloads alone.
+"""Chooses the SN subset size and update threshold of `power-of-d`, on training workloads alone.
 
 Every setting is played in `district`, `volatile` and `campus` on the same workloads. The one with
 the best net utility per task (R32: utility less what updates cost), summed over the three, wins.

@@ -70,7 +70,7 @@ def test_what_nodes_that_decide_by_themselves_cannot_do_is_refused():
     scenario = load("paper", [*TINY, *CALM])
     with pytest.raises(InputError, match="it can neither be stepped nor watched nor trained on"):
         worlds(scenario, [episode(scenario, 0, 0)])
-    with pytest.raises(InputError, match="with nobody looking on"):
+    with pytest.raises(InputError, match="without watchers"):
         play(scenario, "all-local", [episode(scenario, 0, 0)],
              watchers=[Regret(scenario, AllLocal())])  # fmt: skip
     with pytest.raises(InputError, match="play one by name"):

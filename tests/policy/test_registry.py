@@ -19,7 +19,7 @@ from cosmo.control import BASELINES
 from cosmo.control.yardsticks import Yardstick
 from cosmo.workload import episode
 from cosmo.world import Truth
-from cosmo.world.records import Seen
+from cosmo.world.turns import Seen
 
 POLICY = '''
 """Policies of a user."""

@@ -83,7 +83,7 @@ def simulate(
                 raise InputError(f"{option} = '{path}': must be with one rate and one seed")
             check_output(path, suffixes)
     if view is not None and scenarios[0].engine == "live":
-        raise InputError(f"--view = '{view}': nobody can look into the engine live; see cosmo view")
+        raise InputError(f"--view = '{view}': the engine live cannot be recorded; see cosmo view")
     prepare_engine(scenarios[0])
     results = []
     with progress(f"{scenarios[0].name}, {method_name}") as share_done:

@@ -40,14 +40,14 @@ from cosmo.world.compiled import (
     sources_of,
     with_names,
 )
-from cosmo.world.records import (
+from cosmo.world.records import SN_TURN
+from cosmo.world.turns import (
     EN_ROWS,
     ERROR,
     FEEDBACK_ROWS,
     HOLDING,
     RIDE_ROWS,
     SN_ROWS,
-    SN_TURN,
     STALLED,
     UNFINISHED,
 )

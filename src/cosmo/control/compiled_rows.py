@@ -15,7 +15,7 @@ from cosmo.control.compiled import joined
 from cosmo.node import Dispatcher, DispatchObservation
 from cosmo.policy.rules.run import RuleDispatcher, SeenTasks, Task
 from cosmo.world.compiled import compiled_rule
-from cosmo.world.records import DISPATCH_ROW
+from cosmo.world.turns import DISPATCH_ROW
 
 _FEW = 8  # rows, below which Python is as quick as handing them over
 

@@ -12,7 +12,7 @@ from cosmo.errors import InputError
 from cosmo.measure import Regret, episode_metrics
 from cosmo.policy.controller import DESCRIPTION, Controller, load_controller
 from cosmo.scenario import Scenario, scenario_from
-from cosmo.workload import Tasks, episode, from_tasks, window
+from cosmo.workload import Tasks, episode
 from cosmo.workload.effort import check_episodes
 from cosmo.workload.windows import tasks_a_window
 from cosmo.world import Outcome
@@ -79,11 +79,7 @@ def evaluate(
     for run, (seed, place) in enumerate(zip(controller.seeds, where, strict=True)):
         for number in range(episodes):
             rows.append(run)
-            worlds.append(
-                episode(place, seed, number)
-                if tasks is None
-                else from_tasks(place, window(place, tasks, seed, number), seed, number)
-            )
+            worlds.append(episode(place, seed, number, tasks))
     total, before = sum(len(world.tasks) for world in worlds), 0
 
     def report(generated: int) -> None:

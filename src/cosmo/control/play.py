@@ -90,7 +90,7 @@ def play(
             raise InputError(
                 f"engine = {scenario.engine!r}: its nodes make their method and decide by"
                 " themselves: play one by name ('priced-books', 'cosmo:checkpoint=FOLDER',"
-                " 'file.py:Class'), with nobody looking on"
+                " 'file.py:Class'), without watchers"
             )
         return engine.play(scenario, method, episodes, seeds, progress)
     method = as_method(method)

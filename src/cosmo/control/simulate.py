@@ -9,7 +9,7 @@ from cosmo.documents import Settings
 from cosmo.engine import engine_of, worlds_at_once
 from cosmo.measure import Interval, Regret, episode_metrics, summary
 from cosmo.scenario import Scenario
-from cosmo.workload import Tasks, episode, from_tasks, recorded_windows, trace_of, widening, window
+from cosmo.workload import Tasks, episode, recorded_windows, trace_of, widening
 from cosmo.workload.effort import check_episodes
 from cosmo.workload.windows import tasks_a_window
 from cosmo.world import Outcome
@@ -105,12 +105,7 @@ def simulate_runs(
     given, watchers = (method, []) if alone else (chosen, [Regret(scenario, chosen)])
     for first in range(0, len(worlds), at_once):
         here = worlds[first : first + at_once]
-        batch = [
-            episode(scenario, seed, number)
-            if tasks is None
-            else from_tasks(scenario, window(scenario, tasks, seed, number), seed, number)
-            for seed, number in here
-        ]
+        batch = [episode(scenario, seed, number, tasks) for seed, number in here]
         total = sum(len(each.tasks) for each in batch)
 
         def report(generated: int, done: int = first, size: int = len(batch), total: int = total):  # type: ignore[no-untyped-def]

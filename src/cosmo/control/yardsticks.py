@@ -46,6 +46,6 @@ class FullInformation(Method, Yardstick):
 
 
 class SharedKnowledge(FullInformation):
-    """Takes the fastest route, knowing all nodes and all tasks under way (not deployable)."""
+    """Takes the fastest route, knowing all nodes and all tasks in flight (not deployable)."""
 
     behind_all = True

@@ -143,7 +143,7 @@ class Game:
 
     def _advance(self, hold: str) -> Decisions:
         if not hold:
-            self._told = self._heard = 0  # the lists of what became of tasks start anew
+            self._earned = self._heard = 0  # the lists of what became of tasks start anew
         return self.worlds.advance(hold)
 
     def metrics(self, world: int) -> dict[str, float]:
@@ -153,12 +153,12 @@ class Game:
     def _earn(self) -> None:
         """Rewards of what became final since the last look."""
         settled = self.worlds.settled()
-        if len(settled) > self._told:
-            news = rows_from(settled, self._told)
-            self._told = len(settled)
-            gained = self.ledger.utilities(news)
-            np.add.at(self._reward, news.world, gained)
-            self.final.append((news, gained))
+        if len(settled) > self._earned:
+            added = rows_from(settled, self._earned)
+            self._earned = len(settled)
+            gained = self.ledger.utilities(added)
+            np.add.at(self._reward, added.world, gained)
+            self.final.append((added, gained))
 
     def _to_agent(self, turn: Decisions) -> None:
         """Let the other side play until every world waits for the agent or is over."""
@@ -179,7 +179,7 @@ class Game:
     turn: Decisions  # who waits for the agent
     view: Any  # EnView or SnView
     actions: int
-    _told = 0  # settled tasks in the turn that have been looked at
+    _earned = 0  # settled tasks in the turn that have been looked at
     _heard = 0  # feedback in the turn that has been passed on
 
 
@@ -266,7 +266,7 @@ class UpdateGame(Game):
         if play is None or not isinstance(self.worlds, Worlds):
             return super()._advance(hold)
         if not hold:
-            self._told = self._heard = 0
+            self._earned = self._heard = 0
         return self.worlds.advance_playing(play, hold)
 
     def _to_agent(self, turn: Decisions) -> None:
@@ -289,9 +289,9 @@ class UpdateGame(Game):
         """Rewards of what became final; dispatchers that learn from outcomes are told of them."""
         self._earn()
         if self._compiled is None and len(turn.feedback) > self._heard:
-            news = rows_from(turn.feedback, self._heard)
+            added = rows_from(turn.feedback, self._heard)
             self._heard = len(turn.feedback)
-            for opponent, rows, _ in self.opponents.each(news):
+            for opponent, rows, _ in self.opponents.each(added):
                 opponent.hear(rows)
 
     def _answer(self, action: NDArray[np.int64]) -> None:

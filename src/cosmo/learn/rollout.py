@@ -18,7 +18,8 @@ from cosmo.learn import en_agent, sn_agent
 from cosmo.learn.config import EN_EXTRA, TrainingConfig
 from cosmo.learn.coordinator import Intervals
 from cosmo.learn.replay import Replay, SequenceReplay
-from cosmo.learn.turn import Chance, Networks, Notes, Pairs, Scales, Sizes, act
+from cosmo.learn.turn import act
+from cosmo.learn.turn_memory import Chance, Networks, Notes, Pairs, Scales, Sizes
 from cosmo.measure import utility, weights_of
 from cosmo.node import Site
 from cosmo.policy.features import Features
@@ -26,7 +27,8 @@ from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.workload.table import RETURNS
 from cosmo.world import site_of
-from cosmo.world.records import FP, SETTLED_ROWS
+from cosmo.world.records import FP
+from cosmo.world.turns import SETTLED_ROWS
 
 Ints = NDArray[np.int64]
 

@@ -30,7 +30,7 @@ from cosmo.learn.run import (
     Run,
 )
 from cosmo.learn.stack import Layout
-from cosmo.learn.turn import Networks
+from cosmo.learn.turn_memory import Networks
 from cosmo.measure import episode_metrics
 from cosmo.policy.controller import named_layers
 from cosmo.policy.features import EN_LOCAL

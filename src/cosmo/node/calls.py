@@ -90,7 +90,7 @@ class Updater:
         """[row] whether a status rides on this result, charged like any other (R31).
 
         Asked whenever a result is about to leave, if a subclass has it; by default none rides, and
-        nobody is asked, which costs nothing.
+        the SN is not asked, which costs nothing.
         """
         return np.zeros(len(results), np.bool_)
 

@@ -26,7 +26,7 @@ _NOMINAL = np.empty(0)
 
 
 def _nominal() -> Floats:
-    """Speeds that nobody gave: those of nodes that never change theirs."""
+    """Speeds that were not given: those of nodes that never change theirs."""
     return _NOMINAL
 
 
@@ -127,7 +127,7 @@ class UpdateObservation:
     en: Ints  # [row, k] the k-th EN that reaches the SN; -1: fewer do
     acknowledged: Floats  # [row, k, d] the last status that the EN has acknowledged, or zeros
     acknowledged_ms: Floats  # [row, k] when that was made; NaN while none is acknowledged
-    recent_delay_ms: Floats  # mean over offloaded tasks that ended lately, as the SN knows (R19)
+    recent_delay_ms: Floats  # mean over offloaded tasks that ended recently, as the SN knows (R19)
     recent_success: Floats  # the share of them that will have been in time
     recent_failure: Floats  # the share that will not, or was refused
     down_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link

@@ -7,19 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.world.records import (
+from cosmo.world.records import EN_TURN, OVER, RIDE_TURN, SN_TURN, Records
+from cosmo.world.turns import (
     EN_ROWS,
-    EN_TURN,
     FEEDBACK_ROW,
     FEEDBACK_ROWS,
-    OVER,
     RIDE_ROWS,
-    RIDE_TURN,
     SETTLED_ROW,
     SETTLED_ROWS,
     SN_ROWS,
-    SN_TURN,
-    Records,
     Turn,
 )
 

@@ -12,20 +12,17 @@ from cosmo.ns3.library import compiled_network
 from cosmo.ns3.process import Worker, give_back, take
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import Batch, Outcome, kernel
-from cosmo.world.records import (
+from cosmo.world import Batch, Outcome
+from cosmo.world.answers import fault
+from cosmo.world.records import EN_TURN, OVER, RUNNING, SN_TURN, Records
+from cosmo.world.turns import (
     EN_ROWS,
-    EN_TURN,
     FEEDBACK_ROWS,
     HOLDING,
-    OVER,
     RIDE_ROWS,
-    RUNNING,
     SETTLED_ROWS,
     SN_ROWS,
-    SN_TURN,
     UNFINISHED,
-    Records,
 )
 
 
@@ -57,7 +54,7 @@ class Ns3Worlds(Batch):
     def _run(self) -> None:
         turn = self._turn
         counts, holding = turn.counts, turn.counts[HOLDING]
-        self._refuse(kernel.fault.py_func(turn, holding))
+        self._refuse(fault.py_func(turn, holding))
         going = [
             world
             for world, waits_for in enumerate(self._waits_for.tolist())

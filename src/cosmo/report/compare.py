@@ -30,6 +30,7 @@ from cosmo.scenario import Scenario, changed
 from cosmo.study import store
 from cosmo.study.conduct import conduct
 from cosmo.study.plan import Plan
+from cosmo.study.plan_checks import check_focus, check_plan, check_seeds, check_sweeps
 from cosmo.study.plan_files import plan_from
 from cosmo.study.pool import LocalExecutor
 from cosmo.study.statistics import bounds, paired_with, summarise, with_paper
@@ -227,11 +228,11 @@ def compare(
         },
         {"scenarios": {where.name: where.model_dump(mode="json")}, "training": {}},
     )
-    plan.check_seeds()
-    plan.check_sweeps()
+    check_seeds(plan)
+    check_sweeps(plan)
     if of_methods:
         named = _swept_names(plan, named)
-    plan.check_focus()
+    check_focus(plan)
     objects = {name: as_method(given) for name, given in named.items() if not _learns(name, given)}
     learners = [name for name in named if name not in objects]
     metrics, curves = _trained(plan, learners, workers) if learners else (None, None)
@@ -332,7 +333,7 @@ def _trained(
     """Metrics and curves of methods that are trained first, by the study's own machinery."""
     part = plan.compare[0].model_copy(update={"methods": tuple(learners)})
     own = plan.model_copy(update={"compare": (part,), "focus": None})
-    own.check()
+    check_plan(own)
     with tempfile.TemporaryDirectory() as folder:
         progress = conduct(own, Path(folder) / "study", LocalExecutor(workers))
         if progress.failed:

@@ -57,9 +57,9 @@ _PLAIN = {
     " keeps room for later tasks; a status is sent when it is likely to change a decision.",
     "power-of-d": "The edge node compares a few service nodes, drawn at random for each task, and"
     " takes the one with the shortest wait; only a subset of them sends it a status.",
-    "full-information": "Knows the true state of every node, which nobody can know; takes"
+    "full-information": "Knows the true state of every node, which no node can know; takes"
     " the faster route that is in time.",
-    "shared-knowledge": "Knows the true state of every node and every task under way, which nobody"
+    "shared-knowledge": "Knows the true state of every node and every task in flight, which no node"
     " can know; takes the fastest route that is in time.",
 }
 DRAWN = 6  # nodes of each kind that the drawing has room for

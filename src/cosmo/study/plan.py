@@ -1,23 +1,18 @@
 """What a study compares: scenarios × arrival processes × rates × methods × seeds × episodes."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from cosmo.control import METHODS, method
-from cosmo.engine import engine_of
-from cosmo.errors import InputError, did_you_mean
 from cosmo.files import digest_of
 from cosmo.learn.run import Config
-from cosmo.policy.learned_methods import LEARNED, learned_method
+from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.registry import with_parameters
 from cosmo.scenario import Scenario, changed, load
 from cosmo.scenario.model import Arrivals, Engine
-from cosmo.study import method_files
-from cosmo.study.units import at_load
 from cosmo.workload import mean_rate, trace_of
 
 Rates = Annotated[tuple[Annotated[float, Field(gt=0, le=1e6)], ...], Field(min_length=1)]
@@ -27,7 +22,6 @@ Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]  # columns of tables h
 Seeds = Annotated[tuple[Seed, ...], Field(min_length=1)]
 
 
-_AXES_OF_THEIR_OWN = {"workload.rate": "rates", "workload.arrivals": "arrivals"}
 Code = Literal["run", "refuse", "skip"]  # what to do with code that a plan names
 
 
@@ -225,7 +219,7 @@ class Plan(_Part):
     @property
     def methods(self) -> list[str]:
         """Every method by the name that it has in the results, in order, each once."""
-        names = (name for part in self.parts for _, name, _ in self._variants(part))
+        names = (name for part in self.parts for _, name, _ in self.variants(part))
         return list(dict.fromkeys(names))
 
     def resolved(self) -> dict[str, Any]:
@@ -267,7 +261,7 @@ class Plan(_Part):
         """
         seen = set()
         for part in self.parts:
-            for scenario, name, _ in self._variants(part):
+            for scenario, name, _ in self.variants(part):
                 arrivals: tuple[str, ...] = part.arrivals or self.arrivals
                 rates = part.rates or self.rates or scenario.workload.rates_of_interest
                 if scenario.workload.trace:
@@ -282,14 +276,14 @@ class Plan(_Part):
         """(scenario, method, what was swept, its field, its value) of what is part of a sweep."""
         found = []
         for part in self.parts:
-            for scenario, name, swept in self._variants(part):
+            for scenario, name, swept in self.variants(part):
                 if part.sweep is not None and swept is not None:
                     base, value = swept
                     number = float(value) if isinstance(value, int | float) else None
                     found.append((scenario.name, name, base, part.sweep.field, number))
         return list(dict.fromkeys(found))
 
-    def _variants(self, part: Compare) -> Iterator[tuple[Scenario, str, tuple[str, Any] | None]]:
+    def variants(self, part: Compare) -> Iterator[tuple[Scenario, str, tuple[str, Any] | None]]:
         """(scenario, method, (what is swept, value)): a swept scenario has a name that says so."""
         worlds = [
             scenario
@@ -308,112 +302,3 @@ class Plan(_Part):
                     called = f"{scenario.name} {sweep.field}={value}"
                     swept = changed(scenario, {sweep.field: value, "name": called})
                     yield swept, name, (scenario.name, value)
-
-    def check(self, code: Code = "run", own: Collection[str] = ()) -> None:
-        """Refuse what would fail later: unknown methods, scenarios, processes, fields.
-
-        To know whether a method of a file is one, the file must be run. `code` says what to do
-        about those that are not the user's `own`: run them, refuse them or leave them out.
-        """
-        self.check_seeds()
-        self._check_names()
-        self._check_trainings()
-        self.check_sweeps()
-        self.check_focus()
-        trainings = self.trainings()
-        for scenario, process, rate, name in self.points():
-            at_load(scenario, process, rate)
-            if name in trainings and engine_of(scenario).play is not None:
-                raise InputError(
-                    f"engines: {name!r} would be trained first, and nodes of {scenario.engine!r}"
-                    f" make their methods by name; name its folder: {name}:checkpoint=FOLDER"
-                )
-            if self.bound and scenario.engine != "embedded":
-                raise InputError(
-                    f"bound = true: is of the engine 'embedded', {scenario.name!r} is on"
-                    f" {scenario.engine!r}"
-                )
-        # A swept method is one's own if the method is.
-        bases = {
-            name: str(swept[0]) if swept and part.sweep and part.sweep.parameter else name
-            for part in self.parts
-            for _, name, swept in self._variants(part)
-        }
-        for name, base in bases.items():
-            if name not in trainings:
-                self._check_method(name, code, [*own, name] if base in own else own)
-        self._check_tracks()
-
-    def _check_method(self, name: str, code: Code, own: Collection[str]) -> None:
-        if code == "run" or name in own or not method_files.runs_code(name):
-            method(name)
-        elif code == "refuse":
-            raise InputError(
-                f"methods: {name!r} runs code from a file; add --trust if you trust this plan and"
-                " its files"
-            )
-
-    def _check_tracks(self) -> None:
-        for field, names in (
-            ("name", [track.name for track in self.tracks]),
-            ("scenario", [self.scenario(track.scenario).name for track in self.tracks]),
-        ):
-            for name in names:
-                if names.count(name) > 1:
-                    raise InputError(f"tracks.{field} = {name!r}: is there twice")
-        # A plan that extends another one may compare fewer methods.
-        played = {*METHODS, *(name for part in self.parts for name in part.methods)}
-        named: dict[str, Collection[str]] = {"repeats": self.repeats}
-        named["tune.over"] = self.tune.over if self.tune else ()
-        for field, methods in named.items():
-            for name in methods:
-                if name not in played:
-                    close = did_you_mean(name, played)
-                    raise InputError(f"{field}.{name}: is no method of the plan{close}")
-
-    def _check_names(self) -> None:
-        names = [scenario.name for source in self.sources for scenario in self.worlds(source)]
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"scenarios: two are called {name!r}; set another name in one")
-
-    def check_sweeps(self) -> None:
-        """Refuse a sweep of what is an axis already."""
-        for part in self.compare:
-            if part.sweep is not None and part.sweep.field in _AXES_OF_THEIR_OWN:
-                own = _AXES_OF_THEIR_OWN[part.sweep.field]
-                raise InputError(f"sweep.field = {part.sweep.field!r}: is an axis already: {own}")
-
-    def check_seeds(self) -> None:
-        """Refuse a run that is there twice."""
-        if len(set(self.seeds)) < len(self.seeds):
-            raise InputError(f"seeds = {list(self.seeds)}: must be different")
-
-    def check_focus(self) -> None:
-        """Refuse a focus that is not among the methods."""
-        names = self.methods
-        if self.focus is not None and self.focus not in names:
-            close = did_you_mean(self.focus, names) or f" (methods: {', '.join(names)})"
-            raise InputError(f"focus = {self.focus!r}: is not compared{close}")
-
-    def _check_trainings(self) -> None:
-        names = [each.name for each in self.train]
-        for each in self.train:
-            if names.count(each.name) > 1:
-                raise InputError(f"train: two are called {each.name!r}")
-            scope = learned_method(each.method).scope
-            if scope == "load" and (each.scenario is not None or each.world):
-                raise InputError(
-                    f"train: {each.name!r}: scenario and world are for methods that are trained"
-                    f" once for all loads; {each.method} is trained where it is compared"
-                )
-            if each.scenario is not None:
-                changed(self.scenario(each.scenario), each.world)
-        for name, each in self.trainings().items():
-            self.config(name)
-            engines = {self.training.engine} if self.training.engine else set(self.engines)
-            if LEARNED[each.method].scope == "scenario" and "ns3" in engines:
-                raise InputError(
-                    f"engines: {name!r} is trained on the embedded engine; set training.engine ="
-                    ' "embedded"'
-                )

@@ -12,6 +12,7 @@ from cosmo.learn.session import config_from
 from cosmo.scenario import scenario_from
 from cosmo.study import inputs, method_files
 from cosmo.study.plan import Code, Plan
+from cosmo.study.plan_checks import check_plan
 from cosmo.study.tune_units import check_searches
 
 _NAMED = (".toml", ".csv", ".parquet")  # files that plans name: scenarios, trainings, traces
@@ -49,7 +50,7 @@ def load_plan(source: str | Path, settings: Settings = (), code: Code = "refuse"
         folder = Path(source).parent
         plan = _beside(plan, folder)
         own = [inputs.found_method(folder, method_files.beside(name, folder)) for name in own]
-    plan.check(code, own)
+    check_plan(plan, code, own)
     check_searches(plan, code == "run")
     return plan
 
@@ -128,7 +129,7 @@ def plan_checked(data: dict[str, Any]) -> Plan:
 
     """
     plan = DOCUMENTS.validated(data)
-    plan.check()
+    check_plan(plan)
     check_searches(plan, runs=True)
     return plan
 

@@ -42,6 +42,7 @@ from cosmo.study.checks import (
 )
 from cosmo.study.focus import focus_of, is_known_yardstick, yardsticks_of
 from cosmo.study.plan import Plan
+from cosmo.study.plan_checks import check_focus
 from cosmo.study.plan_files import plan_from
 from cosmo.study.tuning import SHOWN
 from cosmo.study.units import BOUNDS, KEYS, TrainUnit
@@ -86,7 +87,7 @@ class Study:
     def about_method(self, name: str) -> "Study":
         """The same results, told about another of its methods; InputError if it is not there."""
         plan = self.plan.model_copy(update={"focus": name})
-        plan.check_focus()
+        check_focus(plan)
         return replace(self, plan=plan)
 
     def is_yardstick(self, name: str) -> bool:
@@ -171,7 +172,7 @@ def refocus(folder: Path, focus: str | None) -> None:
     if about["plan"].get("focus") == focus:
         return
     plan = plan_from({**about["plan"], "focus": focus}, about["resolved"])
-    plan.check_focus()
+    check_focus(plan)
     about["plan"] = plan.model_dump(mode="json")
     with whole_file(folder / PLAN) as temporary:
         temporary.write_text(dump(plan), encoding="utf-8")

@@ -20,13 +20,14 @@ from cosmo.workload.windows import trace_of, window
 Floats = NDArray[np.float64]
 
 
-def episode(scenario: Scenario, seed: int, number: int) -> Episode:
+def episode(scenario: Scenario, seed: int, number: int, tasks: Tasks | None = None) -> Episode:
     """Make an episode of a run: its tasks, background load, link rates, speeds and outages.
 
     Args:
         scenario: The scenario; with `workload.trace`, the tasks are a window of that trace.
         seed: The seed of the run.
         number: The episode's number in it, from 0.
+        tasks: Tasks of a trace to take a window of, instead of the scenario's own.
 
     Returns:
         The episode, the same for the same arguments.
@@ -35,10 +36,9 @@ def episode(scenario: Scenario, seed: int, number: int) -> Episode:
         InputError: In one line, if it would be too long to compute, or the trace cannot be read.
 
     """
-    if scenario.workload.trace:
-        return from_tasks(
-            scenario, window(scenario, trace_of(scenario), seed, number), seed, number
-        )
+    trace = trace_of(scenario) if tasks is None and scenario.workload.trace else tasks
+    if trace is not None:
+        return from_tasks(scenario, window(scenario, trace, seed, number), seed, number)
     check_effort(scenario, scenario.episode.window_ms)
     cells = [_cell(scenario, seed, number, en, rate) for en, rate in enumerate(en_rates(scenario))]
     columns = [np.concatenate(column) for column in zip(*cells, strict=True)]

@@ -12,20 +12,13 @@ Ints = NDArray[np.int64]
 SPEED, FAILS, RETURNS = 0, 1, 2  # what happens to a node: `NodeEvents.what`
 
 
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """The tasks of an episode in order of generation. `deadline_ms` counts from generation.
+class _Work:
+    """Tasks in order of time, whose true cycles may differ from the declared ones (R35)."""
 
-    `cycles` are the declared ones; `true_cycles` are given where tasks take others (R35).
-    """
-
+    __slots__ = ()
     time_ms: Floats
-    en: Ints
-    ue: Ints  # within its EN's cell
-    input_bytes: Floats
     cycles: Floats
-    deadline_ms: Floats
-    true_cycles: Floats | None = None
+    true_cycles: Floats | None
 
     def __len__(self) -> int:
         return len(self.time_ms)
@@ -39,6 +32,22 @@ class Tasks:
     def work_cycles(self) -> Floats:
         """What the tasks take: the true cycles, or the declared ones if these are true."""
         return self.cycles if self.true_cycles is None else self.true_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks(_Work):
+    """The tasks of an episode in order of generation. `deadline_ms` counts from generation.
+
+    `cycles` are the declared ones; `true_cycles` are given where tasks take others (R35).
+    """
+
+    time_ms: Floats
+    en: Ints
+    ue: Ints  # within its EN's cell
+    input_bytes: Floats
+    cycles: Floats
+    deadline_ms: Floats
+    true_cycles: Floats | None = None
 
     @property
     def most_of_an_en(self) -> int:
@@ -58,7 +67,7 @@ class Tasks:
 
 
 @dataclass(frozen=True, slots=True)
-class BackgroundTasks:
+class BackgroundTasks(_Work):
     """Tasks that come to an SN from elsewhere; they take room but are not measured."""
 
     time_ms: Floats
@@ -66,19 +75,6 @@ class BackgroundTasks:
     input_bytes: Floats
     cycles: Floats
     true_cycles: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.time_ms)
-
-    @property
-    def as_declared(self) -> bool:
-        """Whether tasks take the cycles that are declared."""
-        return self.true_cycles is None
-
-    @property
-    def work_cycles(self) -> Floats:
-        """What the tasks take: the true cycles, or the declared ones if these are true."""
-        return self.cycles if self.true_cycles is None else self.true_cycles
 
 
 @dataclass(frozen=True, slots=True)

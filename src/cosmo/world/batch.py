@@ -10,23 +10,22 @@ from numpy.typing import ArrayLike, NDArray
 from cosmo.node import DispatchObservation, Feedback, ResultObservation, UpdateObservation
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
-from cosmo.world import kernel, layout
+from cosmo.world import layout
+from cosmo.world.answers import BAD_ACTION, BAD_INTERVAL, BAD_NUMBERS
 from cosmo.world.check import check_episode, check_size
 from cosmo.world.outcome import Outcome
-from cosmo.world.records import (
+from cosmo.world.records import EN_TURN, RUNNING, SN_TURN
+from cosmo.world.truth import Settled, Truth
+from cosmo.world.turns import (
     EN_ROWS,
-    EN_TURN,
     FEEDBACK_ROWS,
     HOLDING,
     RIDE_ROWS,
-    RUNNING,
     SETTLED_ROWS,
     SN_ROWS,
-    SN_TURN,
     UNFINISHED,
     Turn,
 )
-from cosmo.world.truth import Settled, Truth
 
 
 @dataclass(slots=True)
@@ -219,14 +218,14 @@ class Batch(ABC):
 
     def _refuse(self, error: int) -> None:
         """Answers were bad; nothing has been carried out."""
-        if error == kernel.BAD_ACTION:
+        if error == BAD_ACTION:
             raise ValueError(
                 f"actions must be whole numbers from 0 to {self.scenario.links.most_sns + 1}, and"
                 " no SN that the EN does not reach"
             )
-        if error == kernel.BAD_INTERVAL:
+        if error == BAD_INTERVAL:
             raise ValueError("intervals must be greater than 0 ms")
-        if error == kernel.BAD_NUMBERS:
+        if error == BAD_NUMBERS:
             raise ValueError(f"a status must carry {self._dimensions} finite numbers")
 
     def _decisions(self) -> Decisions:

@@ -6,16 +6,8 @@ that waits in vain stops waiting at the deadline (R38).
 
 from cosmo.node.feedback import DONE, EXPIRED
 from cosmo.world.compiled import compiled
-from cosmo.world.records import (
-    EXPIRED_THERE,
-    FEEDBACK_ROWS,
-    FP,
-    HEARD,
-    LOST_THERE,
-    REFUSED_THERE,
-    SETTLED_ROWS,
-    TP,
-)
+from cosmo.world.records import EXPIRED_THERE, FP, HEARD, LOST_THERE, REFUSED_THERE, TP
+from cosmo.world.turns import FEEDBACK_ROWS, SETTLED_ROWS
 
 
 @compiled

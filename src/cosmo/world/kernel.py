@@ -1,15 +1,14 @@
 """The event loop: apply the answers, run each world on to its next decision, write what it sees."""
 
-import math
 from pathlib import Path
 
 import numpy as np
 
 from cosmo import node
-from cosmo.node import NO_NODE
 from cosmo.node.feedback import GIVEN_UP, REFUSED
 from cosmo.workload.table import FAILS, SPEED
 from cosmo.world.access import request_channel
+from cosmo.world.answers import fault
 from cosmo.world.compiled import compiled, entry_point, fingerprint_of
 from cosmo.world.events import (
     ACK_AT_SN,
@@ -43,33 +42,33 @@ from cosmo.world.outages import come_back, go_down, tasks_at
 from cosmo.world.outside import give_up, must_wait, receive
 from cosmo.world.records import (
     ANY_FEASIBLE,
-    EN_ROWS,
     EN_TURN,
-    ERROR,
-    FEEDBACK_ROWS,
     FN,
-    HOLDING,
     NEEDS_ROOM,
     NETWORK,
     NO_TASK,
     OVER,
     RIDDEN,
-    RIDE_ROWS,
     RIDE_TURN,
     RUNNING,
-    SETTLED_ROWS,
-    SN_ROWS,
     SN_TURN,
-    STALLED,
     TN,
     TOOK_FEASIBLE,
-    UNFINISHED,
 )
 from cosmo.world.service import IN_TIME, LATE, TURNED_AWAY, judge
 from cosmo.world.sight import show_result, show_status, show_task
 from cosmo.world.status import receive_ack, receive_status, ride_status, send_status
-
-BAD_ACTION, BAD_INTERVAL, BAD_NUMBERS = 1, 2, 3
+from cosmo.world.turns import (
+    EN_ROWS,
+    ERROR,
+    FEEDBACK_ROWS,
+    HOLDING,
+    RIDE_ROWS,
+    SETTLED_ROWS,
+    SN_ROWS,
+    STALLED,
+    UNFINISHED,
+)
 
 
 @compiled
@@ -174,36 +173,6 @@ def _handle(constants, state, turn, w, what, subject, now):
     elif what == CHANNEL_REQUEST:
         request_channel(constants, state, w, subject, now)
     return NO_TASK
-
-
-@compiled
-def fault(turn, holding):
-    """What is wrong with the answers, before any of them is carried out; 0 if nothing.
-
-    Plain Python, for an engine that has no kernel of its own, can run it as well.
-    """
-    if holding != EN_TURN:
-        reject = turn.seen.sn.shape[1] + 1
-        for row in range(turn.counts[EN_ROWS]):
-            action = turn.answers.action[row]
-            if action < 0 or action > reject:
-                return BAD_ACTION
-            if 0 < action < reject and turn.seen.sn[row, action - 1] == NO_NODE:
-                return BAD_ACTION
-    if holding != SN_TURN:
-        for row in range(turn.counts[SN_ROWS]):
-            if not turn.answers.interval_ms[row] > 0.0:
-                return BAD_INTERVAL
-            if turn.answers.send[row].any():
-                for k in range(turn.answers.numbers.shape[1]):
-                    if not math.isfinite(turn.answers.numbers[row, k]):
-                        return BAD_NUMBERS
-    for row in range(turn.counts[RIDE_ROWS]):
-        if turn.answers.ride[row]:
-            for k in range(turn.answers.ride_numbers.shape[1]):
-                if not math.isfinite(turn.answers.ride_numbers[row, k]):
-                    return BAD_NUMBERS
-    return 0
 
 
 @compiled

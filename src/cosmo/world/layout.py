@@ -14,10 +14,7 @@ from cosmo.world.events import KIND, KIND_SHIFT, SN_DECISION
 from cosmo.world.records import (
     CACHE,
     CHANGE,
-    COUNTS,
-    DISPATCH_ROW,
     EVENT,
-    FEEDBACK_ROW,
     JOURNAL,
     JUDGED,
     LINK,
@@ -26,26 +23,31 @@ from cosmo.world.records import (
     NO_TASK,
     NODE,
     POST,
-    RESULT_ROW,
     RUNNING,
     SERVICE,
     SETTINGS,
-    SETTLED_ROW,
     SLOT,
     TASK,
     UE,
-    UPDATE_ROW,
     WORLD,
-    Answers,
     Constants,
     Floats,
     Records,
-    Seen,
     State,
-    Turn,
 )
 from cosmo.world.site import site_of
 from cosmo.world.truth import Truth
+from cosmo.world.turns import (
+    COUNTS,
+    DISPATCH_ROW,
+    FEEDBACK_ROW,
+    RESULT_ROW,
+    SETTLED_ROW,
+    UPDATE_ROW,
+    Answers,
+    Seen,
+    Turn,
+)
 from cosmo.world.walks import walks
 
 _FIRST_EVENTS, _FIRST_MESSAGES = 48, 8  # both grow when a world needs more

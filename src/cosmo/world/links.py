@@ -62,7 +62,7 @@ def transmit(constants, state, w, link, direction, message_bytes, now):
 @compiled
 def deliver_later(constants, state, w, link, direction, message_bytes, arrival, what, subject):
     """Have a transmitted message make its event at `arrival`, or, if the network is outside, when
-    that says so; `arrival` is then only what the EN's and SN's own books say.
+    that says so; `arrival` is then only what the EN and the SN estimate.
     """
     if constants.settings[0].outside:
         post(state, w, 0, link, direction, message_bytes, what, subject)

@@ -3,7 +3,8 @@
 The world stops (NETWORK) whenever it has messages to hand over, or cannot go on before it knows
 whether one arrives first. Both clocks move together: the network never runs past the next event of
 the world, nor the world past what the network has told. What the world keeps of the network is the
-same as ever: link backlogs in the nodes' own books, and R4 for tasks that never arrive.
+same as ever: link backlogs as the nodes themselves estimate them, and R4 for tasks that never
+arrive.
 """
 
 import numpy as np

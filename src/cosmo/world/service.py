@@ -1,4 +1,4 @@
-"""What an SN knows of the tasks that ended there lately: its own judgement (R19, R29)."""
+"""What an SN knows of the tasks that ended there recently: its own judgement (R19, R29)."""
 
 from cosmo.world.compiled import compiled
 from cosmo.world.records import NO_TASK

@@ -16,10 +16,8 @@ from cosmo.world.events import EN_DECISION, SN_DECISION
 from cosmo.world.outcome import Outcome, StatusRecord
 from cosmo.world.records import (
     ANY_FEASIBLE,
-    ERROR,
     EVENT,
     EXPIRED_THERE,
-    HOLDING,
     JOURNAL,
     LOST_THERE,
     NEEDS_ROOM,
@@ -28,11 +26,11 @@ from cosmo.world.records import (
     REFUSED_THERE,
     RUNNING,
     SN_TURN,
-    STALLED,
     TAKEN,
     TOOK_FEASIBLE,
     Records,
 )
+from cosmo.world.turns import ERROR, HOLDING, STALLED
 
 _FIRST_NOTES = 1024  # of a journal, which grows
 _FARTHEST_MS = 1000.0  # that the network is asked to run at a time when nothing else is due

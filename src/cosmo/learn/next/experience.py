@@ -109,7 +109,7 @@ class MakeDispatcher:
 
 
 class _Exploring(Method):
-    """`cosmo-next` that explores at the EN; its SNs send at random, whatever their news."""
+    """`cosmo-next` that explores at the EN; its SNs send at random, whatever has changed."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _ExperimentingSn(Updater):
     def __init__(
         self, site: Site, settings: NextSettings, chances: Chances, looks: NDArray[np.float32]
     ) -> None:
-        self._news, self._encoding = StateChange(site, settings), StatusEncoding(site, settings)
+        self._change, self._encoding = StateChange(site, settings), StatusEncoding(site, settings)
         self._chances, self._looks = chances, looks
         self._looked = np.zeros(site.worlds, np.int64)
         self.rows: list[Arrays] = []
@@ -186,7 +186,7 @@ class _ExperimentingSn(Updater):
             {
                 "world": nodes.world.copy(),
                 "time": nodes.time_ms.copy(),
-                "news": self._news.of(nodes),
+                "change": self._change.of(nodes),
                 "send": send,
                 "share": share,
             }

@@ -196,7 +196,7 @@ class NextTrainer:
         for each in range(len(self.runs)):
             mine = whole & (run == each)
             self._worth.add(
-                each, looks["news"][mine], looks["send"][mine], looks["share"][mine], after[mine]
+                each, looks["change"][mine], looks["send"][mine], looks["share"][mine], after[mine]
             )
 
     def _sample(self) -> int:

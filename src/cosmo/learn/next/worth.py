@@ -2,13 +2,14 @@
 
 SNs send at random, with a probability e that is known, so that what is earned after a look differs
 between those that sent and those that did not only by the update. With Y what the ENs earned in the
-horizon after a look, n the news and s whether it was sent, the weights w minimise
+horizon after a look, n the change that a status reports and s whether it was sent, the weights w
+minimise
 
     Σ (Y − Ŷ(n) − (s − e)·w·n)² + ridge·|w|²
 
 Ŷ is a linear regression on n. What is earned is counted relative to what the training-only oracle
 would have taken (R15), which removes most of the noise of the workload. The same experiment tells
-how far w can be trusted: an SN sends only if its news is worth the price beyond doubt, which is
+how far w can be trusted: an SN sends only if the change is worth the price beyond doubt, which is
 `confidence` standard errors of w·n.
 """
 
@@ -35,19 +36,19 @@ class Worth:
     def add(
         self,
         run: int,
-        news: Floats,
+        change: Floats,
         send: NDArray[np.bool_],
         share: Floats,
         earned: Floats,
     ) -> None:
         """Looks of one run, and what ENs earned after each."""
-        if len(news) <= CHANGE_SIZE:
+        if len(change) <= CHANGE_SIZE:
             return
         # By the normal equations: the least squares of all rows would be BLAS's to sum up.
-        square, cross = over_rows(news, news), over_rows(news, earned)
+        square, cross = over_rows(change, change), over_rows(change, earned)
         weights, *_ = np.linalg.lstsq(square, cross, rcond=None)
-        rest = earned - (news * weights).sum(axis=1)
-        treated = (send - share)[:, None] * news
+        rest = earned - (change * weights).sum(axis=1)
+        treated = (send - share)[:, None] * change
         self.square[run] += over_rows(treated, treated)
         self.cross[run] += over_rows(treated, rest)
         self.noise[run] += (rest**2).sum(), len(rest)

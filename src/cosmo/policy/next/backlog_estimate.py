@@ -78,8 +78,8 @@ class BacklogEstimate:
         self._arrival, self._finish = np.full(each, _LONG_AGO), np.full(each, _LONG_AGO)
         self._cycles = np.zeros(each)
         self._open = np.zeros(each, np.bool_)
-        # When the estimate was last corrected, by how much lately, the places that others take, and
-        # when that was heard of.
+        # When the estimate was last corrected, by how much recently, the places that others take,
+        # and when that was heard of.
         self._evidence = np.zeros((*pairs, 4))
         self._heard_ms, self._surprise = (
             self._evidence[..., _HEARD_MS],
@@ -222,7 +222,7 @@ class BacklogEstimate:
         self._open[entry] = True
 
     def _make_room(self) -> None:
-        """Twice as many entries: more is on its way than SNs hold, or news has been lost."""
+        """Twice as many entries: more is on its way than SNs hold, or a message has been lost."""
         for name, blank in (
             ("_task", -1),
             ("_arrival", _LONG_AGO),

@@ -1,7 +1,7 @@
 """`prequal`: probes of requests in flight and latency, and the hot–cold rule of that load balancer.
 
 Nodes report how many requests they hold and their recent latency. A node is *hot* if it holds more
-requests than the given quantile of what was seen lately. Among cold nodes the one with the lowest
+requests than the given quantile of what was seen recently. Among cold nodes the one with the lowest
 latency is taken; if all are hot, the one with the fewest requests. A probe is used several times
 before the next one comes: each use adds a request to what it said. One that is too old or used up
 no longer counts, nor does an SN that no probe has come from yet. The EN itself is one more replica,
@@ -50,7 +50,7 @@ def uses_of(seen: Any, state: Any, row: Any, column: Any) -> Any:
 
 
 def limit_of(seen: Any, state: Any, row: Any) -> Any:
-    """The most requests of a node that is not hot: the quantile of what was seen lately."""
+    """The most requests of a node that is not hot: the quantile of what was seen recently."""
     task = seen.dispatch[row]
     known = min(state.decisions[task.world, task.en], REMEMBERED) * (1 + reached(seen, row))
     rank = max(math.ceil(state.quantile * known) - 1, 0)
