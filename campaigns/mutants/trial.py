@@ -155,7 +155,8 @@ class Trial:
         if code in (0, _NOTHING_TO_RUN):
             return ""
         found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", printed, re.MULTILINE)
-        if found or "out of time" not in printed:
+        # Who computes without end has a limit of its own; who waits may wait for the machine.
+        if found or (code is not None and "out of time" not in printed):
             return found[1] if found else f"exit code {code}"
         self._missed = True
         return ""
