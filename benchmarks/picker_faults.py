@@ -52,14 +52,15 @@ def _success(records: list[Record]) -> float:
 
 async def _faults_in_turn(site: Site, deadly: bool) -> int:
     """Well and not well in turn; how many requests a dying service took along."""
-    service, lost = site.services[FAULTY], 0
-    for _ in range(TIMES):
-        await asyncio.sleep(HALF_S)
+    service, lost, loop = site.services[FAULTY], 0, asyncio.get_running_loop()
+    start = loop.time()
+    for number in range(TIMES):
+        await asyncio.sleep(start + (2 * number + 1) * HALF_S - loop.time())
         if deadly:
             lost += service.die()
         else:
             service.speed = SLOW
-        await asyncio.sleep(HALF_S)
+        await asyncio.sleep(start + (2 * number + 2) * HALF_S - loop.time())
         if deadly:
             await service.start()
         service.speed = 1.0
@@ -103,10 +104,12 @@ async def recovery(program: Path) -> None:
             for low, high in pairwise(edges)
         ]
         wrong = sum(each.status != 200 for each in records)
+        later = sum(each.status != 200 for _, each in placed)
         print(
             f"  {name}: {parts[0]:.3f} in the first second, {parts[1]:.3f} in the next,"
             f" {parts[2]:.3f} after; within {CLOSE} after {_recovered_s(placed, level):g} s;"
-            f" {wrong} errors, {taken} requests were in the service when it died",
+            f" {wrong - later} errors of earlier requests, {later} of later ones"
+            + (f"; {taken} requests were in the service when it died" if deadly else ""),
             flush=True,
         )
 

@@ -162,6 +162,7 @@ def test_the_method_decides_and_busy_services_are_spared():
                 await until(lambda: asking[-1].done() or en.node.core.open[0], "it was decided")
             for _ in range(10):
                 assert (await got(port))[2] == b"idle"
+                await until(lambda: not en.node.core.open[1], "the EN knows that it has ended")
             free.set()
             assert [each[2] for each in await asyncio.gather(*asking)][-1] == b"busy"
             await until(lambda: en.node.core.open == [0, 0], "nothing is under way")

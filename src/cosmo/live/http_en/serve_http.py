@@ -59,6 +59,8 @@ class HttpEnServer(EnServer):
 
     async def take(self, request: web.BaseRequest) -> web.StreamResponse:
         """An HTTP request of a client; its answer."""
+        if request.transport is None:
+            raise ConnectionResetError("the client has gone")
         refusal = self._refusal(request)
         if refusal is not None:
             self.counters.add("turned_away_total", status=str(refusal.status))

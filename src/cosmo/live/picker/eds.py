@@ -32,6 +32,12 @@ _SPEC = re.compile(r"([^\s/]+:\d{1,5})/(\S{1,200})")
 _MOST_BYTES = 16 * 1024 * 1024  # of a response
 _MOST_WEIGHT = 1_000_000
 _LONGEST_S = 30.0  # between two attempts
+# gRPC's servers hang up on clients that ask more often than every 5 min whether they are alive.
+_OPTIONS = [
+    *(each for each in CHANNEL_OPTIONS if "keepalive" not in each[0]),
+    ("grpc.keepalive_time_ms", 300_000),
+    ("grpc.max_receive_message_length", _MOST_BYTES),
+]
 _INVALID = 3  # gRPC's code of a response that cannot be taken
 _USED, _DEGRADED = (0, 1), 5  # unknown and healthy; any other state is left out
 
@@ -95,8 +101,7 @@ async def discovered(where: Where, node: str) -> AsyncGenerator[list[Weighed] | 
     """Endpoints of one stream, whenever the server tells of them, or why a response was refused;
     ends with the stream. OSError if the server cannot be reached, or hangs up.
     """
-    options = [*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", _MOST_BYTES)]
-    async with grpc.aio.insecure_channel(where.server, options) as channel:
+    async with grpc.aio.insecure_channel(where.server, _OPTIONS) as channel:
         call = channel.stream_stream(STREAM, DiscoveryRequest.SerializeToString, _read_response)()
         asking = DiscoveryRequest(resource_names=[where.cluster], type_url=TYPE)
         asking.node.id, asking.node.user_agent_name = node, "cosmo"

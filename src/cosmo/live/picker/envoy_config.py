@@ -13,6 +13,7 @@ _UPSTREAM = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _POLICIES = "envoy.extensions.load_balancing_policies"
 _STRIP = "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"
 _TLS = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
+_NOT_SENT = "connect-failure,refused-stream,reset-before-request"  # no service has had it
 SERVICES, PICKER, XDS = "services", "picker", "xds"
 
 
@@ -148,7 +149,7 @@ def bootstrap(
     """
     route = {
         "cluster": SERVICES,
-        "retry_policy": {"retry_on": "connect-failure,refused-stream", "num_retries": 2},
+        "retry_policy": {"retry_on": _NOT_SENT, "num_retries": 2},
     }
     routes = [{"match": {"prefix": "/"}, "route": route}]
     strip = [{"remove": ext_proc.DESTINATION}]
