@@ -15,6 +15,9 @@ class HttpEnCore(PickerCore):
     one without a daemon is silent for tasks.
     """
 
+    # Its peers are SNs, whose silence matters, and not a picker's agents.
+    status, silence, restarted = EnCore.status, EnCore.silence, EnCore.restarted
+
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._remote = False  # what is decided on is a request
