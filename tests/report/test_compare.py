@@ -10,7 +10,7 @@ from small import SHORT
 import cosmo
 from cosmo import Dispatcher, InputError, Method
 from cosmo.report.tables import standings_table
-from cosmo.report.verdict import verdict
+from cosmo.report.verdict import Standing, Verdict, verdict
 from cosmo.workload import episode, write_trace
 
 
@@ -119,6 +119,21 @@ def test_what_the_sentence_says_by_hand():
     assert standings_table(told).texts()[1][3] == "+0.100"
     assert "there is no rival" in sentence({"a": [0.6], "y": [0.9]})
     assert verdict(_metrics({"b": [0.5]}), "a", lambda name: False) is None
+
+
+def test_a_page_says_when_another_method_is_first_by_net_utility():
+    def one(method, success, net_utility, yardstick=False):
+        return Standing(method, yardstick, success, net_utility, 0.0, None)
+
+    def told(focus, *others):
+        return Verdict("paper", (("poisson", 220.0),), 2, 3, focus, others, ()).by_net_utility()
+
+    ours, other = one("ours", 0.9, 60.0), one("other", 0.8, 90.0)
+    assert "other is first (90.0 a task, ours 60.0)" in told(ours, other)
+    assert "other is first (90.0 a task)" in told(other, ours)
+    assert told(one("ours", 0.9, 95.0), other) == ""
+    assert told(ours, one("perfect", 0.8, 99.0, yardstick=True)) == ""
+    assert told(ours, one("other", 0.8, float("nan"))) == ""
 
 
 def test_the_page_and_the_notebook_show_names_as_text(comparison, tmp_path):

@@ -39,7 +39,7 @@ def page_data(study: Study, summary: polars.DataFrame, bounds: polars.DataFrame)
                 "scenario": each.scenario,
                 "sentence": each.verdict.sentence(),
                 "where": each.verdict.where(),
-                "claims": claim_sentences(each),
+                "claims": [*claim_sentences(each), *filter(None, [each.verdict.by_net_utility()])],
             }
             for each in found
             if each.verdict is not None

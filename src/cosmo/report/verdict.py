@@ -99,6 +99,22 @@ class Verdict:
             f" {best.method}, {rival}, manages {_percent(best.success)} {margin} and {cost}."
         )
 
+    def by_net_utility(self) -> str:
+        """Which method is best by the paper's objective; empty if that is the best by success."""
+        known = [each for each in (self.focus, *self.rivals) if not math.isnan(each.net_utility)]
+        if len(known) < 2:
+            return ""
+        best = max(known, key=lambda each: each.net_utility)
+        if best.success == max(each.success for each in known):
+            return ""
+        worth = f"{best.net_utility:.1f} a task"
+        if best is not self.focus:
+            worth += f", {self.focus.method} {self.focus.net_utility:.1f}"
+        return (
+            f"The order depends on what counts: by net utility, which also counts what failures,"
+            f" wrong rejections and status messages cost, {best.method} is first ({worth})."
+        )
+
     def where(self) -> str:
         """What the sentence is about: scenario, loads, runs."""
         processes = dict.fromkeys(process for process, _ in self.loads)

@@ -62,7 +62,7 @@
       });
     }
     const ticks = (narrow() ? [0, 1, 10, 100, 1000, 10000] : [0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000]).filter((tick) => logged(tick) <= xrange[1]);
-    by("pareto-title").textContent = `${scenario}, ${arrivals}, ${loadName(scenario, rate)}${loads > 1 ? " (choose another load above)" : ""}. Lines around a mark are 95 % intervals.`;
+    by("pareto-title").textContent = `${scenario}, ${arrivals}, ${loadName(scenario, rate)}${loads > 1 ? " (choose other arrivals or another load above)" : ""}. Lines around a mark are 95 % intervals.`;
     draw("chart-pareto", traces, {
       xaxis: { title: { text: "update cost (units/s)" }, range: xrange, tickvals: ticks.map(logged), ticktext: ticks.map(String), zeroline: false },
       yaxis: { title: { text: "success rate" }, range: yrange, ...PERCENT }, annotations: names, margin: { l: 55, r: 15, t: head, b: 45 },
