@@ -91,7 +91,7 @@ def test_rules_keep_what_they_know_when_a_site_grows(name):
         assert np.array_equal(new[corner], old)
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in TRAINED])
+@pytest.mark.parametrize("name", ["cosmo-next", *(name for name in METHODS if name not in TRAINED)])
 def test_what_a_rule_is_told_of_a_larger_site_stays_as_it_was_told(name):
     # A dispatcher that has seen nothing hands over nothing, whatever the site that it was made for.
     few, more = (site_of_node(picker_config(), ends(*range(1, sns))) for sns in (4, 6))
