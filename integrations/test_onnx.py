@@ -2,11 +2,16 @@
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from cosmo import InputError, load, method, simulate
+from cosmo import InputError, load, load_controller, method, simulate
 from cosmo.envs import EnView, SnView
+from cosmo.learn import session
+from cosmo.learn.run import Run
+from cosmo.policy.onnx_export import export_onnx
+from cosmo.policy.trained import shipped
 from cosmo.world import site_of
 
 SCENARIO = load("paper", ["episode.window_ms=3000", "workload.rate=200"])
@@ -56,3 +61,56 @@ def test_a_file_that_is_no_onnx_is_one_line(tmp_path):
     (tmp_path / "x.onnx").write_text("no")
     with pytest.raises(InputError, match="cannot be read as ONNX"):
         method(f"onnx:{tmp_path / 'x.onnx'}")
+
+
+SHORT = ("episodes=2", "validate_every=1", "encoder.collection_episodes=2", "encoder.epochs=2")
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+@pytest.mark.parametrize("name", ["cosmo", "cosmo-flat"])
+def test_exported_networks_decide_as_the_trained_ones_for_any_number_of_nodes(tmp_path, name):
+    where = load("campus", ["episode.window_ms=400", "episode.warmup_ms=0"])
+    config = session.load_config_of(name, None, SHORT)
+    session.train(tmp_path / "trained", name, [Run(where, 3), Run(where, 4)], config)
+    files = export_onnx(tmp_path / "trained", tmp_path / "files", run=4)
+    asked = {path.stem: onnxruntime.InferenceSession(str(path)).run for path in files}
+    random, rows = np.random.default_rng(1), 300
+    # A world a row: the networks of NumPy take one row of each.
+    agents = load_controller(tmp_path / "trained").agents.of([1] * rows)
+    worlds = np.arange(rows)
+
+    def drawn(*shape):
+        return (4.0 * random.standard_normal((rows, *shape))).astype(np.float32)
+
+    state = drawn(4)
+    semantic = agents.semantics(worlds, state)
+    np.testing.assert_allclose(asked["encoder"](None, {"state": state})[0], semantic, **CLOSE)
+    taken = set()
+    for sns in (1, 2, 5):
+        local, remote = drawn(10), drawn(sns, 5)
+        if sns > 1:
+            remote[random.random((rows, sns)) < 0.3] = 0.0  # SNs that are not there
+            remote[:, 0] = drawn(5)
+        flat = remote.reshape(rows, -1)
+        *scores, action = asked["en"](None, {"local": local, "remote": remote})
+        theirs = agents._en_scores(worlds, local, flat)
+        np.testing.assert_allclose(np.concatenate(scores, axis=1), theirs, **CLOSE)
+        np.testing.assert_array_equal(action, agents.en_actions(worlds, local, flat))
+        taken |= set(action.tolist())
+    assert len(taken) > 3
+    seen, hidden = drawn(3, 11), np.tanh(drawn(3, agents.hidden))
+    values, after = agents.sn_values(worlds, seen, hidden)
+    inputs = {"seen": seen.reshape(-1, 11), "hidden": hidden.reshape(-1, agents.hidden)}
+    mine = [each.reshape(rows, 3, -1) for each in asked["sn"](None, inputs)]
+    np.testing.assert_allclose(mine[0], values, **CLOSE)
+    np.testing.assert_allclose(mine[1], after, **CLOSE)
+    np.testing.assert_array_equal(mine[2][..., 0], values.argmax(axis=2))
+    with pytest.raises(InputError, match="is not empty"):
+        export_onnx(tmp_path / "trained", tmp_path / "files", run=4)
+    with pytest.raises(InputError, match="run: must be one of 3, 4"):
+        export_onnx(tmp_path / "trained", tmp_path / "more")
+
+
+def test_only_networks_are_exported(tmp_path):
+    with pytest.raises(InputError, match="holds cosmo-next, of which a rule decides"):
+        export_onnx(shipped("cosmo-next"), tmp_path)

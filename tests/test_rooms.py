@@ -19,7 +19,7 @@ SOURCE = Path(cosmo.__file__).parent.parent
 
 # Each may import what is above it, and nothing below.
 ROOMS = (
-    "errors", "interrupts", "checksums", "files", "arrays", "seeds", "node", "policy",
+    "errors", "interrupts", "checksums", "files", "arrays", "seeds", "device", "node", "policy",
     "documents", "scenario", "tables", "workload", "world", "ns3", "live", "integrations", "engine",
     "measure", "control", "learn", "study", "report", "envs", "web", "cli", "__main__",
 )  # fmt: skip

@@ -3,13 +3,15 @@
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cosmo import InputError
-from cosmo.files import file_name, made_folder, only_run
+from cosmo.files import file_name, made_folder, only_run, temporary_folder
 from slow import usual_signals
 
 
@@ -103,3 +105,40 @@ def test_sigterm_leaves_no_temporary_files(tmp_path):
         _, said = process.communicate(timeout=60)
     assert (process.returncode, list(tmp_path.iterdir())) == (143, [])
     assert said == "cosmo: terminated, nothing was left half-written\n"
+
+
+def test_the_temporary_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path, monkeypatch):
+    code = (
+        "import os, sys\nfrom cosmo.files import temporary_folder\n"
+        "with temporary_folder() as folder:\n"
+        "    (folder / 'inside').mkdir()\n    (folder / 'inside' / 'job').write_text('half')\n"
+        "    print(folder, flush=True)\n    sys.stdin.readline()\n    os.kill(os.getpid(), 9)\n"
+    )
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    others = tmp_path / "somebody-elses"
+    others.mkdir()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {"TMPDIR": str(tmp_path)}, **pipes
+    ) as process:
+        theirs = Path(process.stdout.readline().strip())
+        with temporary_folder() as mine:  # while it lives, its folder is its own
+            assert {theirs, mine, others} == set(tmp_path.iterdir())
+        process.stdin.write("\n")
+    assert process.returncode == -9
+    assert set(tmp_path.iterdir()) == {theirs, others}
+    with temporary_folder() as mine:
+        assert set(tmp_path.iterdir()) == {mine, others}
+    assert set(tmp_path.iterdir()) == {others}
+
+
+def test_a_link_that_looks_like_a_temporary_folder_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis").write_text("mine")
+    with temporary_folder() as mine:
+        named = mine.name.rpartition("-")[0]
+    (tmp_path / "tmp" / f"{named}-link").symlink_to(tmp_path / "precious")
+    with temporary_folder():
+        assert (tmp_path / "precious" / "thesis").read_text() == "mine"

@@ -30,6 +30,8 @@ MOST_TABLE = 2000 * _MB  # Parquet, and traces of others that are imported
 MOST_ARRAYS = 16_000 * _MB  # checkpoints, with the memories of many runs
 MOST_KEY = _MB  # certificates and keys
 
+_TEMPORARY = "cosmo-run-"  # begins the names of temporary folders
+
 
 def opened(path: Path, most_bytes: int) -> BinaryIO:
     """A regular file, opened to be read; the caller closes it.
@@ -110,6 +112,50 @@ def whole_folder(path: Path) -> Iterator[Path]:
         raise InputError(f"'{path}': cannot be written ({error.strerror})") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder among the system's temporary files that is gone after the block.
+
+    A killed process cannot remove its own. Each is locked by its process, however that ends; those
+    of this user that are not locked any more are removed here.
+    """
+    for path in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
+        with suppress(OSError):
+            left = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(left).st_uid == os.geteuid():
+                    fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(left)
+    folder, handle = _locked_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+def _locked_folder() -> tuple[Path, int]:
+    """A new temporary folder, and its lock; not one that another process has just removed."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
+        try:
+            handle = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            continue
+        except OSError:
+            pass  # there are no locks on this disk, so that nobody removes it either
+        if folder.exists():
+            return folder, handle
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -1,5 +1,6 @@
-"""Interrupts of the user's, told apart from those that a policy raises by itself."""
+"""Interrupts of the user's, told apart from those that a policy raises; parents that end."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -29,6 +30,21 @@ _OURS: dict[int, tuple[Any, Any]] = {
     signal.SIGINT: (signal.default_int_handler, _interrupt),
     signal.SIGTERM: (signal.SIG_DFL, _terminate),
 }
+
+
+def leave_with_parent() -> None:
+    """Have this process of `multiprocessing` end when its parent does, however that ends."""
+    import multiprocessing  # which policies alone do not need
+    from multiprocessing.connection import wait
+
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def leave() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=leave, daemon=True).start()
 
 
 @contextmanager

@@ -1,12 +1,15 @@
 """Commands as a user types them."""
 
 import json
+import os
 
 import polars
 import pytest
+from small import SHORT
 
 from columns import METRIC_NAMES, TASK_COLUMNS
 from cosmo import METHODS, preset_names
+from cosmo.device import VARIABLE
 
 
 def test_simulate_prints_a_table(cosmo):
@@ -180,3 +183,15 @@ def test_no_command_shows_help(cosmo):
     assert "simulate" in out
     code, out, _ = cosmo("--version")
     assert out.startswith("cosmo 0.")
+
+
+@pytest.mark.parametrize("before", [None, "cpu"])
+def test_a_device_is_chosen_for_one_command(cosmo, monkeypatch, before):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    if before is not None:
+        monkeypatch.setenv(VARIABLE, before)
+    short = [part for item in SHORT for part in ("--set", item)]
+    code, out, _ = cosmo("simulate", "-m", "never", "--device", "gpu", *short)
+    assert code == 0
+    assert out
+    assert os.environ.get(VARIABLE) == before

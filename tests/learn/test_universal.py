@@ -17,7 +17,7 @@ from cosmo.learn.next.multi_node.evolution import (
     shaped,
 )
 from cosmo.learn.next.multi_node.kinds import _load, some_kind
-from cosmo.learn.next.multi_node.trainer import MultiNodeTrainer
+from cosmo.learn.next.multi_node.trainer import MultiNodeTrainer, played
 from cosmo.learn.run import Run
 from cosmo.policy.next.multi_node.scaling import constant
 from cosmo.policy.rules.multi_node_parameters import LEAST, START
@@ -120,15 +120,24 @@ def test_the_objective_is_success_less_updates_or_net_utility():
 
 
 def test_what_updates_cost_is_counted_in_successful_tasks_a_task():
-    trainer = MultiNodeTrainer(load("paper"), 0, CONFIG.crowd, 1)
     world = changed(load("campus"), {"episode.window_ms": 500.0, "episode.warmup_ms": 100.0})
     tasks = episode(world, 0, 0)
-    found = trainer._played(world, tasks, constant(START))
+    [[found]] = played([(world, tasks)], [constant(START)], 0)
     counted = int((tasks.tasks.time_ms >= 100.0).sum())
     spent = found["update_cost_rate"] * 0.4
     assert spent > 1.0
     assert found["paid"] == pytest.approx(spent * 4.0 / 96.0 / counted)
     assert found["scale"] == pytest.approx(96.0)
+
+
+def test_any_number_of_processes_finds_the_same_bits():
+    # More processes than candidates: some have nothing to play.
+    trainers = [MultiNodeTrainer(load("paper"), 3, CONFIG.crowd, 2, each) for each in (1, 5)]
+    curves = [[each.train_generation(number) for number in (0, 1)] for each in trainers]
+    assert curves[0] == curves[1]
+    one, other = (each.saved() for each in trainers)
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], name)
 
 
 def _train(folder, until=None):

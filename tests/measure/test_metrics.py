@@ -75,6 +75,7 @@ def test_every_metric_by_hand():
     assert got["route_accuracy"] == pytest.approx(2 / 4)  # of tasks 1 to 4: task 1 and task 3
     assert got["episode_update_cost"] == pytest.approx(7 * 2 * 0.5)
     assert got["update_decisions"] == 10
+    assert got["status_rate"] == pytest.approx(7 / 10.0)
     assert got["update_cost_rate"] == pytest.approx(7.0 / 10.0)  # a trace: its window of 10 s
     assert got["delay_ms_mean"] == pytest.approx((40 + 50 + 80) / 3)  # the refused one never ran
     assert got["delay_ms_p50"] == pytest.approx(50.0)

@@ -1,8 +1,14 @@
 """A controller says in one line where it was not trained, before it is played and while it is."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from cosmo import load, simulate
+from cosmo.node.hidden import NOTHING_HIDDEN, Hidden
+from cosmo.policy.next.met import met_by_sns
+from cosmo.policy.next.trained_range import TrainedRange
 from cosmo.policy.registry import method
 from cosmo.world import hidden_of, site_of
 
@@ -72,3 +78,31 @@ def test_nodes_measure_what_they_are_not_told(settings, said):
     played = simulate("block", "cosmo-next", rate=40, settings=long | settings)
     [line] = played.remarks
     assert said in line
+
+
+@pytest.mark.parametrize(("longest_ms", "most_ms"), [(220.0, 600.0), (440.0, 1200.0)])
+def test_busy_times_of_sns_are_in_proportion_to_the_longest_deadline(longest_ms, most_ms):
+    """Trained for tenants that stay 600 ms at 220 ms; what is measured may be a fifth more."""
+    scenario = load("paper", [f"workload.deadline.clip_ms=[60, {longest_ms}]"])
+    trained = TrainedRange((1, 1), (1, 1), (0, 1), (0, 9), Hidden(tenants_ms=600.0))
+
+    def said(busy_ms, times=5.0):
+        closing = SimpleNamespace(
+            times=np.array([[[9.0, times]]]), lasts_ms=np.array([[[1e9, busy_ms]]])
+        )
+        return met_by_sns(trained, site_of(scenario), SimpleNamespace(closing=closing))
+
+    assert said(1.19 * most_ms) == ""
+    line = f"busy times of an SN last {1.21 * most_ms:.0f} ms (trained: up to {most_ms:.0f})"
+    assert said(1.21 * most_ms).endswith(line)
+    assert said(1.21 * most_ms, times=4.0) == ""  # too few to say anything
+
+
+def test_what_nobody_says_is_hidden_is_nothing_unusual():
+    """An operator who tells nothing gets no warning, whatever a controller was trained for."""
+    plain = TrainedRange(*[(0.0, float("inf"))] * 4, Hidden())
+    assert plain.beyond(site_of(load("campus")), NOTHING_HIDDEN) == ""
+    uneven = Hidden(load_ratio=2.0)
+    assert "highest load of an EN over the mean = 2" in plain.beyond(
+        site_of(load("campus")), uneven
+    )

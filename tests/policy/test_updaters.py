@@ -1,11 +1,14 @@
 """Status updating: what is sent when, what it costs, and how fresh it keeps the EN."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from cosmo import load, method, play, simulate
 from cosmo.policy.rules.aoci_online import delivered, end_cycle, no_knowledge, threshold
 from cosmo.policy.rules.aoi_threshold import threshold_ms
+from cosmo.policy.rules.aov_gap import gap_to_sent
 from cosmo.study import reported
 from cosmo.workload import Tasks, episode, from_tasks, squared_variation
 from observations import site
@@ -191,3 +194,24 @@ def test_updaters_survive_several_nodes_losses_and_jitter(name):
     [outcome] = play(scenario, method(name), [episode(scenario, 0, 0)])
     assert outcome.updates > 100
     assert outcome.status.aoi_ms < 1000
+
+
+def test_updates_that_are_rarely_new_lower_the_threshold_of_aoci():
+    """One of four deliveries was new, each took 2: H = 10 - 2 * (3/4) / (1/4) = 4."""
+    learner = no_knowledge((1, 1), 1.0, 10.0, 1000.0)
+    for number in range(4):
+        delivered(learner, 0, 0, 2.0, number == 0)
+    assert threshold(learner, 0, 0) == pytest.approx(4.0)
+    for _ in range(4):  # one of eight: 10 - 2 * 7 is below 0
+        delivered(learner, 0, 0, 2.0, False)
+    assert threshold(learner, 0, 0) == 0.0
+
+
+def test_the_gap_to_what_was_sent_is_the_worst_field_by_its_scale():
+    """(3 - 1) / 4, (40 - 40) / 10, (5 - 9) / 16, (1 - 1) / 1."""
+    own = SimpleNamespace(world=0, sn=0, sn_state=np.array([3.0, 40.0, 5.0, 1.0]))
+    state = SimpleNamespace(
+        pending=SimpleNamespace(sent=np.array([[[1.0, 40.0, 9.0, 1.0]]])),
+        scale=np.array([[4.0, 10.0, 16.0, 1.0]]),
+    )
+    assert gap_to_sent(SimpleNamespace(update=[own]), state, 0) == pytest.approx(0.5)

@@ -1,12 +1,14 @@
 """A study's folder is whole: what it was made of travels with it; a focus that fails is found."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 from cosmo import InputError, load_study
 from cosmo.report.write import write_report
-from cosmo.study import LocalExecutor, conduct, inputs, load_plan, plan_checked
+from cosmo.study import LocalExecutor, conduct, inputs, load_plan, plan_checked, store
 
 POLICY = """
 import numpy as np
@@ -89,3 +91,49 @@ def test_a_focus_that_fails_later_has_no_verdict_and_nobody_else_has_it(there):
     assert study.focus == "mine.py:Mine"
     page = write_report(study, there / "report", trust=True).page.read_text()
     assert '<p id="verdict">mine.py:Mine has no results on mine tasks: it failed' in page
+
+
+KILLED_WHILE_PREPARING = """
+import itertools, os, sys
+from pathlib import Path
+from cosmo.study import load_plan, store
+
+plan, rename = load_plan("plan.toml", code="run"), Path.replace
+for moment in itertools.count():  # before and after each file gets its name
+    child = os.fork()
+    if child == 0:
+        left = iter(range(moment, -1, -1))
+        def replace(self, target):
+            if next(left) == 0:
+                os._exit(9)
+            rename(self, target)
+            if next(left) == 0:
+                os._exit(9)
+        Path.replace = replace
+        store.prepare(Path(f"killed-{moment}"), plan)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+"""
+
+
+def test_a_study_killed_while_its_folder_is_made_can_be_resumed(there):
+    text = (
+        'name = "whole"\nscenarios = ["site.toml"]\ntraces = ["tasks.csv"]\nseeds = [0]\n'
+        'episodes = 1\n[[compare]]\nmethods = ["mine.py:Mine", "all-offload"]\n'
+    )
+    (there / "plan.toml").write_text(text)
+    subprocess.run([sys.executable, "-c", KILLED_WHILE_PREPARING], check=True, cwd=there)
+    plan = load_plan("plan.toml", code="run")
+
+    def files(folder):
+        return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+    *killed, whole = sorted(there.glob("killed-*"), key=lambda each: int(each.name[7:]))
+    assert len(killed) == 8  # study.json, the scenario, the index and plan.toml, each twice
+    for folder in killed:
+        store.prepare(folder, plan)
+        assert files(folder) == files(whole)
+        for name in ("mine.py", "site.toml", "tasks.csv"):
+            copy = next(folder.glob(f"inputs/*/{name}"))
+            assert copy.read_bytes() == next(whole.glob(f"inputs/*/{name}")).read_bytes()

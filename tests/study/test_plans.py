@@ -238,3 +238,11 @@ def test_fields_that_scenarios_got_later_do_not_rename_what_was_stored_before():
     """Units are named by a digest of their scenario, which has no such field while it is off."""
     unit = PlayUnit(load("paper"), "poisson", (120.0,), "never", (0,), 1)
     assert unit.name == "never-paper-poisson-98ad793306"
+
+
+def test_progress_of_a_unit_is_the_share_of_its_rates():
+    shares = []
+    scenario = load("paper", ["episode.window_ms=200", "episode.warmup_ms=0"])
+    unit = PlayUnit(scenario, "poisson", (60.0, 70.0, 80.0, 90.0), "all-local", (0,), 1)
+    unit.played(lambda name: name, shares.append)
+    assert shares == [0.25, 0.5, 0.75, 1.0]

@@ -174,3 +174,12 @@ def test_bounds_are_there_for_every_load():
     row = table.filter(arrivals="poisson", rate=320.0).row(0, named=True)
     assert row["fluid_bound"] == pytest.approx(0.818, abs=0.002)
     assert is_papers_world(next(load_plan("paper").points())[0])
+
+
+def test_runs_without_a_value_are_not_counted():
+    """0.2 and 0.4: a mean of 0.3, a standard deviation of 0.1 * sqrt(2)."""
+    nan = math.nan
+    table = summarise(_metrics({("cosmo", 320): [[0.1, 0.3], [nan, nan], [0.4, 0.4]]}))
+    row = table.filter(metric="success_rate").row(0, named=True)
+    assert (row["runs"], row["mean"]) == (2, pytest.approx(0.3))
+    assert row["std"] == pytest.approx(0.1 * math.sqrt(2.0))

@@ -184,3 +184,14 @@ def test_what_is_tuned_is_read_from_a_plan_beside_which_the_method_lies(tmp_path
     assert unit.over == {"slack": "1:5"}
     assert Path(unit.method.partition(":")[0]).is_file()
     assert len(unit.loads) == 2 * len(plan.scenario("paper").workload.rates_of_interest)
+
+
+def test_one_episode_is_enough_for_a_row():
+    point = {"scenario": "s", "arrivals": "poisson", "rate": 220.0, "method": "periodic"}
+    one = {"seed": 0, "episode": 0, "success_rate": 0.5, "update_cost_rate": 9.0}
+    metrics = polars.DataFrame([point | one | {"net_utility_per_task": 1.0}])
+    better = {"success_rate": 0.75, "net_utility_per_task": 2.0, "setting": "interval_ms=7"}
+    tuned = polars.DataFrame([point | one | better | {"chosen": True}])
+    [row] = tuned_table(metrics, tuned).rows
+    assert row[:4] == ("poisson", 220.0, "periodic", "interval_ms=7")
+    assert (row[4][0], row[5][0]) == (0.5, 0.75)

@@ -8,6 +8,7 @@ from cosmo.cli import (
     bound,
     compare,
     evaluate,
+    export,
     importing,
     live,
     methods,
@@ -25,7 +26,6 @@ from cosmo.cli import (
     view,
     workload,
 )
-from cosmo.cli.running import carried_out
 from cosmo.cli.versions import versions
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ app.command("simulate")(simulate.simulate)
 app.command("train")(train.train)
 app.command("tune")(tune.tune)
 app.command("evaluate")(evaluate.evaluate)
+app.command("export")(export.export)
 app.command("bound")(bound.bound)
 app.command("report")(report.report)
 app.command("view")(view.view)
@@ -68,8 +69,3 @@ def _root(
         typer.echo("\n".join(versions(everything)))
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-def run_command() -> int:
-    """Run the command line of the process and return its exit code (see `carried_out`)."""
-    return carried_out(app)

@@ -7,20 +7,9 @@ import typer
 from rich.box import SIMPLE
 from rich.table import Table
 
+from cosmo.cli import options
 from cosmo.cli.console import number, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import metrics_document
-from cosmo.cli.options import (
-    ArrivalsOption,
-    EpisodesOption,
-    JsonOption,
-    RatesOption,
-    ScenarioOption,
-    SeedsOption,
-    SetOption,
-    check_episodes_option,
-    chosen_scenarios,
-    seeds_from,
-)
 from cosmo.measure import clairvoyant_bound, interval, interval_text
 from cosmo.measure.clairvoyant import GRID_MS, ClairvoyantBound
 from cosmo.scenario import Scenario
@@ -28,12 +17,12 @@ from cosmo.workload import episode, from_tasks, read_trace
 
 
 def bound(
-    scenario_name: ScenarioOption = "paper",
-    arrivals: ArrivalsOption = None,
-    rates: RatesOption = None,
-    settings: SetOption = None,
-    seeds: SeedsOption = "0",
-    episodes: EpisodesOption = 1,
+    scenario_name: options.ScenarioOption = "paper",
+    arrivals: options.ArrivalsOption = None,
+    rates: options.RatesOption = None,
+    settings: options.SetOption = None,
+    seeds: options.SeedsOption = "0",
+    episodes: options.EpisodesOption = 1,
     grid_ms: Annotated[
         float,
         typer.Option(help="Length of the time cells in ms; a finer grid may give a lower bound."),
@@ -41,15 +30,15 @@ def bound(
     trace: Annotated[
         Path | None, typer.Option(help="Take the tasks from this CSV or Parquet file.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Compute the clairvoyant bound of the success rate of every policy on these episodes.
 
     cosmo bound --rates 320 --episodes 2
     """
-    scenarios = chosen_scenarios(scenario_name, settings, arrivals, rates)
-    runs = [(scenario, seed) for scenario in scenarios for seed in seeds_from(seeds)]
-    check_episodes_option(episodes)
+    scenarios = options.chosen_scenarios(scenario_name, settings, arrivals, rates)
+    runs = [(scenario, seed) for scenario in scenarios for seed in options.seeds_from(seeds)]
+    options.check_episodes_option(episodes)
     tasks = None if trace is None else read_trace(trace, scenarios[0])
     prepare_engine()
     results: list[list[ClairvoyantBound]] = []

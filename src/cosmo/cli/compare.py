@@ -5,22 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from cosmo.cli import options
 from cosmo.cli.comparison import print_results
-from cosmo.cli.console import notes, print_json
+from cosmo.cli.console import note, notes, print_json
 from cosmo.cli.documents import comparison_document
-from cosmo.cli.options import (
-    EnginesOption,
-    EventsOption,
-    JsonOption,
-    RatesOption,
-    ScenarioOption,
-    SetOption,
-    TraceOption,
-    chosen_settings,
-    numbers_of,
-    seeds_from,
-    words_of,
-)
 from cosmo.cli.study import WorkersOption, chosen_executor, conducted
 from cosmo.cli.train import TRAINING
 from cosmo.errors import InputError
@@ -42,13 +30,13 @@ def compare(
             metavar="METHOD", help="Methods by name (cosmo methods), file.py:Class, onnx:…, sb3:…"
         ),
     ],
-    scenario_name: ScenarioOption = "paper",
-    rates: RatesOption = None,
+    scenario_name: options.ScenarioOption = "paper",
+    rates: options.RatesOption = None,
     arrivals: ProcessesOption = None,
-    trace: TraceOption = None,
-    events: EventsOption = None,
-    engines: EnginesOption = None,
-    settings: SetOption = None,
+    trace: options.TraceOption = None,
+    events: options.EventsOption = None,
+    engines: options.EnginesOption = None,
+    settings: options.SetOption = None,
     seeds: SomeSeedsOption = None,
     runs: Annotated[
         int | None, typer.Option(help="Number of runs, with seeds 0, 1, … (3).")
@@ -64,10 +52,9 @@ def compare(
         str | None, typer.Option(help="The method that the verdict is about (the first).")
     ] = None,
     workers: WorkersOption = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
-        "cosmo-compare"
-    ),
-    as_json: JsonOption = False,
+    device: options.DeviceOption = None,
+    out: options.OutOption = Path("cosmo-compare"),
+    as_json: options.JsonOption = False,
 ) -> None:
     """Compare methods on equal workloads: a table, a verdict, and a report to share.
 
@@ -86,7 +73,7 @@ def compare(
     """
     from cosmo.scenario import load
 
-    settings = chosen_settings(settings, None, None, None, None, events)
+    settings = options.chosen_settings(settings, None, None, None, None, events)
     chosen = fields_of(settings, engines)
     scenario = load(scenario_name, chosen["settings"])  # so that mistakes are named first
     if trace is not None or scenario.workload.trace:
@@ -96,8 +83,8 @@ def compare(
     plan = {
         "name": "compare",
         "description": f"{', '.join(methods)} on {scenario.name}",
-        "arrivals": words_of(arrivals) or [scenario.workload.arrivals],
-        "rates": numbers_of(rates) or [scenario.workload.rate],
+        "arrivals": options.words_of(arrivals) or [scenario.workload.arrivals],
+        "rates": options.numbers_of(rates) or [scenario.workload.rate],
         "traces": [] if trace is None else [str(trace)],
         "seeds": _seeds(seeds, runs),
         "episodes": episodes,
@@ -127,8 +114,8 @@ def compared(plan: dict[str, Any], workers: int | None, out: Path, as_json: bool
     figures = [path for path in written.figures if path.name.startswith("sweep-")]
     for path in figures:
         if path.suffix == ".png":
-            notes.print(f"figure: {path}", soft_wrap=True)
-    notes.print(f"metrics: {out / 'metrics.parquet'}\nopen {written.page}", soft_wrap=True)
+            note(f"figure: {path}")
+    note(f"metrics: {out / 'metrics.parquet'}\nopen {written.page}")
     if not right:
         raise typer.Exit(1)
 
@@ -141,7 +128,7 @@ def fields_of(settings: list[str] | None, engines: str | None) -> dict[str, Any]
         "settings": [item for item in chosen if not item.startswith(TRAINING)],
         "training": {"settings": training},
     }
-    return fields if engines is None else fields | {"engines": words_of(engines)}
+    return fields if engines is None else fields | {"engines": options.words_of(engines)}
 
 
 def _swept(text: str) -> dict[str, Any]:
@@ -149,7 +136,7 @@ def _swept(text: str) -> dict[str, Any]:
     field, equals, values = text.partition("=")
     if not equals or not field.strip() or not values.strip():
         raise InputError(f"--sweep = {text!r}: must look like sn.slots=2,4,8")
-    return {"field": field.strip(), "values": [_value(word) for word in words_of(values)]}
+    return {"field": field.strip(), "values": [_value(word) for word in options.words_of(values)]}
 
 
 def _value(word: str) -> bool | int | float | str:
@@ -165,7 +152,7 @@ def _seeds(seeds: str | None, runs: int | None) -> list[int]:
     if seeds is not None and runs is not None:
         raise InputError("--runs: not with --seeds, which names the runs already")
     if seeds is not None:
-        return seeds_from(seeds)
+        return options.seeds_from(seeds)
     if runs is not None and not 1 <= runs <= _MOST_RUNS:
         raise InputError(f"--runs = {runs}: must be from 1 to {_MOST_RUNS}")
     return list(range(runs or _RUNS))

@@ -1,4 +1,4 @@
-"""Terminal output: progress on standard error, tables and notes on standard output."""
+"""Terminal output: progress and notes on standard error, tables on standard output."""
 
 import json
 import math
@@ -29,6 +29,12 @@ notes = Console(stderr=True, highlight=False, markup=False, emoji=False)
 def show(what: RenderableType) -> None:
     """Print a table or a line on standard output; lines are not wrapped."""
     Console(highlight=False, markup=False, emoji=False).print(what, soft_wrap=isinstance(what, str))
+
+
+def note(*lines: str) -> None:
+    """Print lines on standard error; they are not wrapped."""
+    for line in lines:
+        notes.print(line, soft_wrap=True)
 
 
 def show_words(text: str) -> None:

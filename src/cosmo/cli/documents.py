@@ -1,6 +1,5 @@
 """The JSON documents that `simulate`, `evaluate`, `compare` and `run` print."""
 
-import math
 from collections.abc import Mapping
 
 from cosmo.control import Simulation
@@ -91,12 +90,5 @@ def _verdict_document(told) -> dict[str, object]:  # type: ignore[no-untyped-def
 
 
 def metrics_document(metrics: Mapping[str, Interval]) -> dict[str, object]:
-    """Every metric with its interval; null where there is no number."""
-    return {
-        name: {"mean": _json_number(value.mean), "ci95": _json_number(value.ci95)}
-        for name, value in metrics.items()
-    }
-
-
-def _json_number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    """Every metric with its interval."""
+    return {name: {"mean": value.mean, "ci95": value.ci95} for name, value in metrics.items()}

@@ -6,23 +6,10 @@ from typing import Annotated
 
 import typer
 
+from cosmo.cli import options
 from cosmo.cli.console import metrics_table, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import metrics_document, simulation_document
 from cosmo.cli.loads import load_text, windows_of_trace
-from cosmo.cli.options import (
-    ArrivalsOption,
-    EngineOption,
-    EpisodesOption,
-    EventsOption,
-    JsonOption,
-    RatesOption,
-    SetOption,
-    TraceOption,
-    check_episodes_option,
-    chosen_settings,
-    part_of,
-    rates_of,
-)
 from cosmo.control import Simulation
 from cosmo.control import evaluate as play_runs
 from cosmo.control.evaluate import trained_on
@@ -34,32 +21,32 @@ from cosmo.scenario import Scenario, changed, load
 
 def evaluate(
     folder: Annotated[Path, typer.Argument(help="The folder that `cosmo train` wrote.")],
-    episodes: EpisodesOption = 5,
+    episodes: options.EpisodesOption = 5,
     scenario_name: Annotated[
         str | None,
         typer.Option("--scenario", "-s", help="A scenario other than that of the training."),
     ] = None,
-    arrivals: ArrivalsOption = None,
-    rates: RatesOption = None,
-    engine: EngineOption = None,
-    settings: SetOption = None,
-    trace: TraceOption = None,
-    events: EventsOption = None,
-    as_json: JsonOption = False,
+    arrivals: options.ArrivalsOption = None,
+    rates: options.RatesOption = None,
+    engine: options.EngineOption = None,
+    settings: options.SetOption = None,
+    trace: options.TraceOption = None,
+    events: options.EventsOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Play trained controllers greedily and print their metrics, per run and overall.
 
     cosmo evaluate trained --episodes 5 --rates 280
     """
-    check_episodes_option(episodes)
+    options.check_episodes_option(episodes)
     controller = load_controller(folder)
     points = [
         _scenarios(
             controller,
             scenario_name,
-            chosen_settings(settings, arrivals, rate, engine, trace, events),
+            options.chosen_settings(settings, arrivals, rate, engine, trace, events),
         )
-        for rate in rates_of(rates)
+        for rate in options.rates_of(rates)
     ]
     windows_of_trace(points[0][0])  # a trace that cannot be read is refused before the work
     prepare_engine(points[0][0])
@@ -70,7 +57,7 @@ def evaluate(
                 controller,
                 where,
                 episodes=episodes,
-                share_done=part_of(share_done, done, len(points)),
+                share_done=options.part_of(share_done, done, len(points)),
             )
     scenarios = tuple(scenario for where in points for scenario in where)
     seeds = controller.seeds * len(points)

@@ -7,16 +7,8 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from cosmo.cli.console import notes, print_json
-from cosmo.cli.options import (
-    JsonOption,
-    ScenarioOption,
-    SeedsOption,
-    SetOption,
-    check_output,
-    only_one,
-    seeds_from,
-)
+from cosmo.cli import options
+from cosmo.cli.console import note, print_json
 from cosmo.control.telling import triviality
 from cosmo.errors import InputError, did_you_mean
 from cosmo.scenario import load
@@ -44,7 +36,7 @@ def import_trace(
         Path, typer.Argument(help="The log, the trace as it is published, or a folder of logs.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The CSV or Parquet file to write.")],
-    scenario_name: ScenarioOption = "paper",
+    scenario_name: options.ScenarioOption = "paper",
     columns: Annotated[
         list[str] | None,
         typer.Option("--column", help="Where a field is: time_ms=timestamp:epoch_s. Repeatable."),
@@ -63,33 +55,33 @@ def import_trace(
     most: Annotated[
         int, typer.Option(help="Largest number of tasks to convert, of a public trace.")
     ] = 20_000,
-    settings: SetOption = None,
-    seeds: SeedsOption = "0",
-    as_json: JsonOption = False,
+    settings: options.SetOption = None,
+    seeds: options.SeedsOption = "0",
+    as_json: options.JsonOption = False,
 ) -> None:
     """Convert a log or a public trace to tasks of a scenario, for `--trace` or `workload.trace`.
 
     cosmo import csv log.csv --column time_ms=timestamp:epoch_s --out trace.parquet
     """
     scenario = load(scenario_name, settings or [])
-    seed = only_one("--seeds", seeds, seeds_from(seeds))
+    seed = options.only_one("--seeds", seeds, options.seeds_from(seeds))
     if kind not in _ALL:
         close = did_you_mean(kind, _ALL)
         raise InputError(f"format = {kind!r}: must be one of {', '.join(_ALL)}{close}")
     if most < 1:
         raise InputError(f"--most = {most}: must be 1 or greater")
-    check_output(out, (".csv", ".parquet"))
+    options.check_output(out, (".csv", ".parquet"))
     if kind in LOGS:
         if rate is not None:
             raise InputError("--rate: not with a log, whose times stay as they are")
-        options: dict[str, Any] = {
+        rules: dict[str, Any] = {
             "bad_rows": _one_of("--bad-rows", bad_rows, ("fail", "skip")),
             "duplicates": _one_of("--duplicates", duplicates, ("keep", "drop")),
             "speed": speed,
             "zone": _zone(time_zone),
             "seed": seed,
         }
-        found = tasks_of_log(read_log(file, kind), scenario, columns or (), **options)
+        found = tasks_of_log(read_log(file, kind), scenario, columns or (), **rules)
     elif kind == DECISIONS:
         found = merged_decisions(file, scenario)
     else:
@@ -111,14 +103,12 @@ def import_trace(
             }
         )  # fmt: skip
         return
-    for line in (*found.notes, *judged.lines):
-        notes.print(line, soft_wrap=True)
+    note(*found.notes, *judged.lines)
     for line in warnings:
-        notes.print(f"warning: {line}", soft_wrap=True)
-    notes.print(
+        note(f"warning: {line}")
+    note(
         f"wrote {judged.tasks} tasks to {out}: {windows} window(s) of"
         f" {scenario.episode.window_ms:g} ms",
-        soft_wrap=True,
     )
 
 

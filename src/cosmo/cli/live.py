@@ -8,7 +8,7 @@ import typer
 from rich.box import SIMPLE
 from rich.table import Table
 
-from cosmo.cli.console import notes, show
+from cosmo.cli.console import note, show
 from cosmo.cli.options import ScenarioOption, SetOption
 from cosmo.errors import InputError
 from cosmo.files import made_folder, whole_file
@@ -76,7 +76,7 @@ def config(
     for each in (*ens, *sns):
         with whole_file(out / f"{each.name}.toml") as path:
             path.write_text(config_text(each), encoding="utf-8")
-        notes.print(f"wrote {out / each.name}.toml", soft_wrap=True)
+        note(f"wrote {out / each.name}.toml")
 
 
 def _write_envoy(picker: str, listen: str, shadow: bool, bodies: bool, out: Path) -> None:
@@ -92,7 +92,7 @@ def _write_envoy(picker: str, listen: str, shadow: bool, bodies: bool, out: Path
     made_folder(out)
     with whole_file(out / "envoy.json") as path:
         path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    notes.print(f"wrote {out / 'envoy.json'}", soft_wrap=True)
+    note(f"wrote {out / 'envoy.json'}")
 
 
 @app.command()
@@ -138,11 +138,7 @@ def watch(
 
     if not FASTEST_S <= every <= 3600.0:
         raise InputError(f"--every = {every:g}: must be from {FASTEST_S:g} to 3600, in seconds")
-    serve(
-        lambda port, token: watching_application(port, token, addresses, every),
-        opened,
-        lambda line: notes.print(line, soft_wrap=True),
-    )
+    serve(lambda port, token: watching_application(port, token, addresses, every), opened, note)
 
 
 def _wide_enough(header: tuple[str, ...]) -> Table:

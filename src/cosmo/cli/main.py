@@ -64,13 +64,15 @@ def _show_version() -> int:
 
 
 def _run_command() -> int:
+    from cosmo.cli.running import carried_out
+
     if sys.argv[1:2] == ["serve"]:  # a node: light, and soon there
-        from cosmo.cli.daemons import run_command
+        from cosmo.cli.running import node_app as app
     else:
-        from cosmo.cli.app import run_command
+        from cosmo.cli.app import app
 
     with interrupts.marked():
-        return run_command()
+        return carried_out(app)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -4,7 +4,7 @@ import time
 
 import typer
 
-from cosmo.cli.console import notes
+from cosmo.cli.console import note
 
 app = typer.Typer(help="Install and check the engine ns3.", no_args_is_help=True)
 
@@ -19,7 +19,7 @@ def install() -> None:
 
     folder = library.install()
     library.compiled_network()
-    notes.print(f"ns-3 {library.VERSION} is in {folder}", soft_wrap=True)
+    note(f"ns-3 {library.VERSION} is in {folder}")
 
 
 @app.command("check")

@@ -1,12 +1,14 @@
 """Options that several commands share, and how they become a scenario."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
 
 import typer
 
+from cosmo.device import VARIABLE, chosen_device
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario, load
 from cosmo.scenario.model import Engine
@@ -39,6 +41,31 @@ EnginesOption = Annotated[
         help=f"What plays it: {', '.join(get_args(Engine))}; several, with commas, are compared.",
     ),
 ]
+
+
+def _choose_device(context: typer.Context, name: str | None) -> str | None:
+    """Also for the processes that this command starts, and no longer than it runs."""
+    if name is not None:
+        before = os.environ.get(VARIABLE)
+        os.environ[VARIABLE] = chosen_device(name)
+        context.call_on_close(lambda: _set_device(before))
+    return name
+
+
+def _set_device(name: str | None) -> None:
+    os.environ.pop(VARIABLE, None)
+    if name is not None:
+        os.environ[VARIABLE] = name
+
+
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Where rules are played: cpu or gpu, with the same results (gpu: the extra 'gpu').",
+        callback=_choose_device,
+    ),
+]
+OutOption = Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")]
 SeedsOption = Annotated[
     str, typer.Option("--seeds", "--seed", help="Seeds of the runs, one or several, e.g. 0,1,2.")
 ]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cosmo.cli.console import notes
+from cosmo.cli.console import note
 
 
 def play(
@@ -23,8 +23,4 @@ def play(
     from cosmo.web.playground import playground_application
     from cosmo.web.server import serve
 
-    serve(
-        lambda port, token: playground_application(port, token, out),
-        opened,
-        lambda line: notes.print(line, soft_wrap=True),
-    )
+    serve(lambda port, token: playground_application(port, token, out), opened, note)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cosmo.cli.console import notes, prepare_engine
+from cosmo.cli.console import note, notes, prepare_engine
 
 
 def report(
@@ -35,8 +35,5 @@ def report(
     with notes.status("writing figures, tables, episodes for the viewer"):
         written = write_report(study, out or folder / "report", trust)
     for line in written.left_out:
-        notes.print(f"not in the episode viewer: {line}", soft_wrap=True)
-    notes.print(
-        f"wrote {len(written.figures)} figures, {len(written.tables)} tables\nopen {written.page}",
-        soft_wrap=True,
-    )
+        note(f"not in the episode viewer: {line}")
+    note(f"wrote {len(written.figures)} figures, {len(written.tables)} tables\nopen {written.page}")

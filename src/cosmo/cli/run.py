@@ -5,17 +5,8 @@ from typing import Annotated
 
 import typer
 
+from cosmo.cli import options
 from cosmo.cli.compare import RunEpisodesOption, compared, fields_of
-from cosmo.cli.options import (
-    JsonOption,
-    RatesOption,
-    ScenarioOption,
-    SeedsOption,
-    SetOption,
-    numbers_of,
-    seeds_from,
-    words_of,
-)
 from cosmo.cli.study import WorkersOption
 from cosmo.control import BASELINES
 
@@ -23,19 +14,17 @@ _FOCUS = "cosmo"
 
 
 def run(
-    scenario_name: ScenarioOption = "paper",
+    scenario_name: options.ScenarioOption = "paper",
     arrivals: Annotated[
         str, typer.Option(help="Arrival processes, separated by commas.")
     ] = "deterministic,poisson",
-    rates: RatesOption = "320",
-    settings: SetOption = None,
-    seeds: SeedsOption = "0,1,2",
+    rates: options.RatesOption = "320",
+    settings: options.SetOption = None,
+    seeds: options.SeedsOption = "0,1,2",
     episodes: RunEpisodesOption = 5,
     workers: WorkersOption = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
-        "cosmo-run"
-    ),
-    as_json: JsonOption = False,
+    out: options.OutOption = Path("cosmo-run"),
+    as_json: options.JsonOption = False,
 ) -> None:
     """Train cosmo at one load, compare it with every baseline on equal workloads, write a report.
 
@@ -45,9 +34,9 @@ def run(
         "name": "run",
         "description": f"CoSMO and every baseline at {rates} tasks/s",
         "scenarios": [scenario_name],
-        "arrivals": words_of(arrivals),
-        "rates": numbers_of(rates),
-        "seeds": seeds_from(seeds),
+        "arrivals": options.words_of(arrivals),
+        "rates": options.numbers_of(rates),
+        "seeds": options.seeds_from(seeds),
         "episodes": episodes,
         "focus": _FOCUS,
         "compare": [{"methods": [_FOCUS, "cosmo-next", *BASELINES]}],

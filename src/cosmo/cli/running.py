@@ -1,10 +1,19 @@
-"""Runs a command line; bad input is reported in one line."""
+"""Runs a command line, of all commands or of a node's alone; bad input is reported in one line."""
 
 import typer
 
+from cosmo.cli import serve
 from cosmo.errors import InputError
 
 _INTERRUPTED = 130
+
+node_app = typer.Typer(name="cosmo", add_completion=False, pretty_exceptions_enable=False)
+node_app.add_typer(serve.app, name="serve")
+
+
+@node_app.callback()
+def _root() -> None:
+    """Status updating and selective offloading at the network edge."""
 
 
 def carried_out(app: typer.Typer) -> int:

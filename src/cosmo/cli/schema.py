@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cosmo.cli.console import notes
+from cosmo.cli.console import note
 from cosmo.errors import InputError, did_you_mean
 from cosmo.files import whole_file
 
@@ -29,7 +29,7 @@ def schema(
         return
     with whole_file(out) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
-    notes.print(f"wrote {out}; name it in a file's first line: #:schema {out}", soft_wrap=True)
+    note(f"wrote {out}; name it in a file's first line: #:schema {out}")
 
 
 def schema_of(kind: str) -> dict[str, object]:

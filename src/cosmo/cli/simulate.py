@@ -5,25 +5,10 @@ from typing import Annotated
 
 import typer
 
-from cosmo.cli.console import metrics_table, notes, prepare_engine, print_json, progress, show
+from cosmo.cli import options
+from cosmo.cli.console import metrics_table, note, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import simulation_document
 from cosmo.cli.loads import load_text, resampling_notices, unread_notices, windows_of_trace
-from cosmo.cli.options import (
-    ArrivalsOption,
-    EngineOption,
-    EventsOption,
-    JsonOption,
-    RatesOption,
-    ScenarioOption,
-    SeedsOption,
-    SetOption,
-    TraceOption,
-    check_episodes_option,
-    check_output,
-    chosen_scenarios,
-    part_of,
-    seeds_from,
-)
 from cosmo.control import method
 from cosmo.control import simulate as play_episodes
 from cosmo.errors import InputError
@@ -39,18 +24,19 @@ def simulate(
             "--method", "-m", help="A method's name (see `cosmo methods`) or file.py:Class."
         ),
     ],
-    scenario_name: ScenarioOption = "paper",
-    arrivals: ArrivalsOption = None,
-    rates: RatesOption = None,
-    engine: EngineOption = None,
-    settings: SetOption = None,
-    seeds: SeedsOption = "0",
+    scenario_name: options.ScenarioOption = "paper",
+    arrivals: options.ArrivalsOption = None,
+    rates: options.RatesOption = None,
+    engine: options.EngineOption = None,
+    device: options.DeviceOption = None,
+    settings: options.SetOption = None,
+    seeds: options.SeedsOption = "0",
     episodes: Annotated[
         int | None,
         typer.Option(help="Number of episodes (default: 1, or all windows of a trace)."),
     ] = None,
-    trace: TraceOption = None,
-    events: EventsOption = None,
+    trace: options.TraceOption = None,
+    events: options.EventsOption = None,
     tasks_out: Annotated[
         Path | None, typer.Option(help="Write one row per task to this CSV or Parquet file.")
     ] = None,
@@ -58,7 +44,7 @@ def simulate(
         Path | None,
         typer.Option(help="Write a page with a map of the first episode, to be watched: .html."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Play a method on a scenario and print its metrics.
 
@@ -68,11 +54,13 @@ def simulate(
 
     cosmo simulate -m aoi-threshold -s campus --view campus.html
     """
-    scenarios = chosen_scenarios(scenario_name, settings, arrivals, rates, engine, trace, events)
-    runs = [(scenario, seed) for scenario in scenarios for seed in seeds_from(seeds)]
+    scenarios = options.chosen_scenarios(
+        scenario_name, settings, arrivals, rates, engine, trace, events
+    )
+    runs = [(scenario, seed) for scenario in scenarios for seed in options.seeds_from(seeds)]
     windows = windows_of_trace(scenarios[0])
     episodes = (windows or 1) if episodes is None else episodes
-    check_episodes_option(episodes)
+    options.check_episodes_option(episodes)
     chosen = method(method_name)
     for option, path, suffixes in (
         ("--tasks-out", tasks_out, (".csv", ".parquet")),
@@ -81,7 +69,7 @@ def simulate(
         if path is not None:
             if len(runs) > 1:
                 raise InputError(f"{option} = '{path}': must be with one rate and one seed")
-            check_output(path, suffixes)
+            options.check_output(path, suffixes)
     if view is not None and scenarios[0].engine == "live":
         raise InputError(f"--view = '{view}': the engine live cannot be recorded; see cosmo view")
     prepare_engine(scenarios[0])
@@ -94,7 +82,7 @@ def simulate(
                     method_name,
                     seed,
                     episodes,
-                    share_done=part_of(share_done, done, len(runs)),
+                    share_done=options.part_of(share_done, done, len(runs)),
                 )
             )
     if tasks_out is not None:
@@ -116,13 +104,11 @@ def simulate(
         show(metrics_table(title, result.metrics, episodes))
         lost = lost_task_notices(scenario, result.outcomes)
         of_trace = *unread_notices(scenario), *resampling_notices(scenario, seed, episodes)
-        for line in (*of_trace, *lost):
-            notes.print(line, soft_wrap=True)
+        note(*of_trace, *lost)
     noticed = chosen.notice(site_of(scenarios[0]), hidden_of(scenarios[0]))
     met = {line for result in results for line in result.remarks}
-    for line in filter(None, (noticed, *sorted(met))):
-        notes.print(line, soft_wrap=True)
+    note(*filter(None, (noticed, *sorted(met))))
     if tasks_out is not None:
-        notes.print(f"wrote {tasks_out}", soft_wrap=True)
+        note(f"wrote {tasks_out}")
     if view is not None:
-        notes.print(f"open {view}", soft_wrap=True)
+        note(f"open {view}")

@@ -10,10 +10,10 @@ import typer
 from rich.progress import BarColumn, Progress, TaskID
 from rich.table import Table
 
+from cosmo.cli import options
 from cosmo.cli.comparison import print_results
-from cosmo.cli.console import notes, prepare_engine, print_json, show, words
+from cosmo.cli.console import note, notes, prepare_engine, print_json, show, words
 from cosmo.cli.loads import overplayed_notices, unread_notices
-from cosmo.cli.options import EnginesOption, JsonOption, words_of
 from cosmo.errors import InputError
 
 _LINE_EVERY_S = 20.0  # in logs, where there are no bars
@@ -29,7 +29,7 @@ WorkersOption = Annotated[
 
 
 @app.command("list")
-def list_plans(as_json: JsonOption = False) -> None:
+def list_plans(as_json: options.JsonOption = False) -> None:
     """List the plans that come with the package.
 
     cosmo study list
@@ -61,7 +61,7 @@ def show_plan(plan_name: PlanArgument) -> None:
 
 
 @app.command("status")
-def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
+def status(folder: FolderArgument, as_json: options.JsonOption = False) -> None:
     """Show the progress of a study.
 
     cosmo study status mine
@@ -96,15 +96,16 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
 @app.command("run")
 def run(
     plan_name: PlanArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
+    out: options.OutOption,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Set a field of the plan. Repeatable.")
     ] = None,
     runs: Annotated[
         int | None, typer.Option(help="Number of runs, with seeds 0, 1, …, instead of the plan's.")
     ] = None,
-    engines: EnginesOption = None,
+    engines: options.EnginesOption = None,
     workers: WorkersOption = None,
+    device: options.DeviceOption = None,
     executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
     address: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster; without it, one is started here.")
@@ -124,7 +125,7 @@ def run(
     from cosmo.study.checks import METRICS_FILE
     from cosmo.study.method_files import runs_code
 
-    chosen = [] if engines is None else [tomli_w.dumps({"engines": words_of(engines)})]
+    chosen = [] if engines is None else [tomli_w.dumps({"engines": options.words_of(engines)})]
     if runs is not None:
         if runs < 1:
             raise InputError(f"--runs = {runs}: must be 1 or greater")
@@ -134,7 +135,7 @@ def run(
     if (out / METRICS_FILE).exists():
         print_results(load_study(out))
     own = " --trust" if any(map(runs_code, plan.methods)) else ""
-    notes.print(f"next: cosmo report {out}{own}", soft_wrap=True)
+    note(f"next: cosmo report {out}{own}")
     if not right:
         raise typer.Exit(1)
 
@@ -161,26 +162,23 @@ def conducted(plan, out: Path, executor) -> bool:  # type: ignore[no-untyped-def
     from cosmo.study import conduct
     from cosmo.study.work import notices
 
-    for line in notices(plan):
-        notes.print(line, soft_wrap=True)
+    note(*notices(plan))
     scenarios = [scenario for scenario, *_ in plan.points()]
     prepare_engine(*scenarios)
     start = time.monotonic()
     with _Show(plan.name) as told:
         progress = conduct(plan, out, executor, told)
     for name, cause in progress.damaged.items():
-        notes.print(f"was damaged and is done again: {name}: {cause}", soft_wrap=True)
+        note(f"was damaged and is done again: {name}: {cause}")
     for name, cause in progress.failed.items():
-        notes.print(f"failed: {name}: {cause}", soft_wrap=True)
-    notes.print(
+        note(f"failed: {name}: {cause}")
+    note(
         f"{plan.name}: {progress.done} of {len(progress.units)} units finished"
         f" in {_clock(time.monotonic() - start)}; wrote {out}",
-        soft_wrap=True,
     )
     for scenario in {each.name: each for each in scenarios}.values():
         told_of_trace = overplayed_notices(scenario, plan.seeds, plan.episodes)
-        for line in (*unread_notices(scenario), *told_of_trace):
-            notes.print(line, soft_wrap=True)
+        note(*unread_notices(scenario), *told_of_trace)
     return not progress.failed
 
 
@@ -240,4 +238,4 @@ class _Show:
             more = f" and {len(others)} more" if others else ""
             percent = int(100.0 * total)  # not 100 before the end
             line = f"{self._title}: {percent}%  {told.strip()}  at {_unit(first)}{more}"
-            notes.print(line, soft_wrap=True)
+            note(line)

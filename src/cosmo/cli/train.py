@@ -2,37 +2,28 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-from cosmo.cli.console import notes, prepare_engine, words
-from cosmo.cli.options import (
-    ArrivalsOption,
-    EngineOption,
-    RatesOption,
-    ScenarioOption,
-    SeedsOption,
-    chosen_scenarios,
-    seeds_from,
-)
+from cosmo.cli import options
+from cosmo.cli.console import note, notes, prepare_engine, words
 from cosmo.files import only_run
 
 TRAINING = "training."  # how the settings of training start; all others are the scenario's
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")],
+    out: options.OutOption,
     method_name: Annotated[
         str, typer.Option("--method", "-m", help="cosmo, cosmo-flat or cosmo-next.")
     ] = "cosmo",
-    scenario_name: ScenarioOption = "paper",
-    arrivals: ArrivalsOption = None,
-    rates: RatesOption = None,
-    engine: EngineOption = None,
-    seeds: SeedsOption = "0,1,2",
+    scenario_name: options.ScenarioOption = "paper",
+    arrivals: options.ArrivalsOption = None,
+    rates: options.RatesOption = None,
+    engine: options.EngineOption = None,
+    seeds: options.SeedsOption = "0,1,2",
     training: Annotated[
         str | None,
         typer.Option(help="A training preset or a TOML file (default: the method's own)."),
@@ -67,10 +58,10 @@ def train(
         only_cpu()
     of_training = [item for item in settings or [] if item.startswith(TRAINING)]
     of_scenario = [item for item in settings or [] if not item.startswith(TRAINING)]
-    scenarios = chosen_scenarios(scenario_name, of_scenario, arrivals, rates, engine)
+    scenarios = options.chosen_scenarios(scenario_name, of_scenario, arrivals, rates, engine)
     fields = [item.removeprefix(TRAINING) for item in of_training]
     config = session.load_config_of(method_name, training, fields)
-    runs = [Run(scenario, seed) for scenario in scenarios for seed in seeds_from(seeds)]
+    runs = [Run(scenario, seed) for scenario in scenarios for seed in options.seeds_from(seeds)]
     workload = scenarios[0].workload
     prepare_engine(scenarios[0])
     load = f"{workload.arrivals}, {rates or f'{workload.rate:g}'} tasks/s"
@@ -81,10 +72,9 @@ def train(
         session.train(
             out, method_name, runs, config, resume, tensorboard=True, on_episode=told, device=device
         )
-    notes.print(
+    note(
         f"trained {title}, {config.episodes} episodes; wrote {out}\n"
         f"next: cosmo evaluate {out} --episodes 5",
-        soft_wrap=True,
     )
 
 
@@ -114,7 +104,7 @@ class _Progress:
     def __call__(self, episode: int, curves: Sequence[dict[str, float]]) -> None:
         if not curves:
             if episode == 0 and self._bar.disable:
-                notes.print(f"training {self._title}", soft_wrap=True)
+                note(f"training {self._title}")
             text = "pretraining" if episode == 0 else f"resumed after episode {episode}"
         else:
             mean = {

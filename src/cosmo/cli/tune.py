@@ -8,17 +8,9 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
+from cosmo.cli import options
 from cosmo.cli.compare import ProcessesOption, SomeSeedsOption
-from cosmo.cli.console import notes, prepare_engine, print_json, progress, show, show_words
-from cosmo.cli.options import (
-    JsonOption,
-    RatesOption,
-    ScenarioOption,
-    SetOption,
-    numbers_of,
-    seeds_from,
-    words_of,
-)
+from cosmo.cli.console import note, prepare_engine, print_json, progress, show, show_words
 from cosmo.cli.study import WorkersOption, chosen_executor
 from cosmo.measure import METRICS, interval_text
 
@@ -36,10 +28,10 @@ def tune(
             " values, keep=2,3,5. Repeatable."
         ),
     ],
-    scenario_name: ScenarioOption = "paper",
-    rates: RatesOption = None,
+    scenario_name: options.ScenarioOption = "paper",
+    rates: options.RatesOption = None,
     arrivals: ProcessesOption = None,
-    settings: SetOption = None,
+    settings: options.SetOption = None,
     metric: Annotated[
         str, typer.Option(help="Metric to maximise, e.g. net_utility_per_task.")
     ] = "success_rate",
@@ -48,12 +40,11 @@ def tune(
     episodes: Annotated[int, typer.Option(help="Validation episodes of each run.")] = 5,
     search_seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     workers: WorkersOption = None,
+    device: options.DeviceOption = None,
     executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
     address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path(
-        "cosmo-tune"
-    ),
-    as_json: JsonOption = False,
+    out: options.OutOption = Path("cosmo-tune"),
+    as_json: options.JsonOption = False,
 ) -> None:
     """Choose parameters of a method on validation workloads, never on those of evaluation.
 
@@ -75,9 +66,9 @@ def tune(
         scenario=scenario,
         method=method_name,
         over=as_texts(over),
-        arrivals=tuple(words_of(arrivals) or [scenario.workload.arrivals]),
-        rates=tuple(numbers_of(rates) or [float(scenario.workload.rate)]),
-        seeds=tuple(seeds_from(seeds or "0,1,2")),
+        arrivals=tuple(options.words_of(arrivals) or [scenario.workload.arrivals]),
+        rates=tuple(options.numbers_of(rates) or [float(scenario.workload.rate)]),
+        seeds=tuple(options.seeds_from(seeds or "0,1,2")),
         episodes=episodes,
         metric=metric,
         seed=search_seed,
@@ -86,7 +77,7 @@ def tune(
     chosen = chosen_executor(executor, workers, address)
     prepare_engine(scenario)
     if given.workload.trace:
-        notes.print("tuned on Poisson arrivals: a trace is for evaluation alone", soft_wrap=True)
+        note("tuned on Poisson arrivals: a trace is for evaluation alone")
     with progress(f"{method_name}, {trials} trials") as share_done:
         found = tuned_in(out, search, chosen, share_done)
     if as_json:
@@ -98,14 +89,11 @@ def tune(
     show_words(f"{method_name} on {place}; {runs}, mean over the loads")
     show(_table(found))
     for cause in dict.fromkeys(found.trials["failed"].drop_nulls()):
-        notes.print(f"failed: {cause}", soft_wrap=True)
+        note(f"failed: {cause}")
     show_words(found.sentence())
     show(f"best: {found.method}")
     rivals = " ".join(dict.fromkeys([found.method, search.method]))
-    notes.print(
-        f"trials: {out / 'trials.parquet'}\nnext: cosmo compare {rivals} self-tracking",
-        soft_wrap=True,
-    )
+    note(f"trials: {out / 'trials.parquet'}\nnext: cosmo compare {rivals} self-tracking")
 
 
 def _table(found) -> Table:  # type: ignore[no-untyped-def]

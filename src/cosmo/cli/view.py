@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cosmo.cli.console import notes
+from cosmo.cli.console import note
 from cosmo.cli.options import check_output
 
 
@@ -44,6 +44,6 @@ def view(
         for path in files
     ]
     write_episodes(recordings, f"CoSMO: {', '.join(path.name for path in files)}", page)
-    notes.print(f"open {page}", soft_wrap=True)
+    note(f"open {page}")
     if opened:
         webbrowser.open(page.absolute().as_uri())

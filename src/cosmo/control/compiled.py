@@ -59,7 +59,7 @@ _DECISIONS = 10_000  # about, between two looks at progress, and at Ctrl-C
 _advance = kernel.advance
 
 _YARDSTICK = EnRule(best_route)
-_SILENT = RuleUpdater(SnRule(send_never), Clock(np.inf))
+SILENT = RuleUpdater(SnRule(send_never), Clock(np.inf))
 
 
 class Tally(NamedTuple):
@@ -191,7 +191,12 @@ def _named(function: Callable[..., Any]) -> str:
     return f"{function.__module__.rpartition('.')[2]}_{function.__name__}"
 
 
-def joined(template: Callable[..., Any], parts: dict[str, Any], *named: Callable[..., Any]) -> Any:
+def joined(
+    template: Callable[..., Any],
+    parts: dict[str, Any],
+    *named: Callable[..., Any],
+    made_by: Callable[..., Any] = entry_point,
+) -> Any:
     """An entry point of these parts, made of these plain functions.
 
     It has files of its own on disk, named by its sources: two processes that compile at once must
@@ -202,12 +207,12 @@ def joined(template: Callable[..., Any], parts: dict[str, Any], *named: Callable
     made = with_names(template(digest), **parts)
     key = hashlib.sha256("".join([digest, *names]).encode()).hexdigest()[:16]
     made.__qualname__ = f"{template.__name__}_{names[0]}_{names[-1]}_{key}"
-    return entry_point(made)
+    return made_by(made)
 
 
-@cache
-def _player(en: EnRule, sn: SnRule) -> Any:
-    functions: dict[str, Callable[..., Any]] = {
+def functions_of(en: EnRule, sn: SnRule) -> dict[str, Callable[..., Any]]:
+    """What the names that whole worlds are played by mean for a pair of rules."""
+    return {
         "decide": en.decide,
         "choose": en.choose or choose,
         "hear": en.hear or hear,
@@ -217,10 +222,20 @@ def _player(en: EnRule, sn: SnRule) -> Any:
         "forget": sn.forget or forget,
         "returned": has_returned,
     }
+
+
+def compiled_parts(functions: dict[str, Callable[..., Any]]) -> dict[str, Any]:
+    """The same, compiled, with how ENs and SNs are answered by them."""
     parts = {name: compiled_rule(function) for name, function in functions.items()}
     for each in (_dispatch, _update, _ride):
         parts[each.__name__] = compiled(with_names(each, **parts))
-    return joined(_whole_worlds, parts, *functions.values())
+    return parts
+
+
+@cache
+def _player(en: EnRule, sn: SnRule) -> Any:
+    functions = functions_of(en, sn)
+    return joined(_whole_worlds, compiled_parts(functions), *functions.values())
 
 
 @cache
@@ -243,9 +258,13 @@ def play_compiled(
     regret: bool,
     progress: Callable[[int], None] | None,
     pace: IntervalCheck,
+    player: Callable[..., Callable[..., Any]] | None = None,
 ) -> list[Outcome]:
-    """What became of each episode, with its regret if that is asked for and can be told."""
-    told = updater if isinstance(updater, RuleUpdater) else _SILENT
+    """What became of each episode, with its regret if that is asked for and can be told.
+
+    Worlds are played on the CPU, or by what `player(EN rule, SN rule, their states, tally)` makes.
+    """
+    told = updater if isinstance(updater, RuleUpdater) else SILENT
     worlds = Worlds(scenario, episodes, carries, rides=updater is not None and updater.rides)
     rule, en = _YARDSTICK, worlds.turn.truth
     if isinstance(dispatcher, RuleDispatcher):
@@ -256,8 +275,12 @@ def play_compiled(
     tally = Tally(measured, float(scenario.episode.warmup_ms), counts[0], counts[1])
     seen = worlds.turn.seen
     fresh = seen._replace(status=seen.status.copy(), status_ms=seen.status_ms.copy())
-    play, turns = _player(rule, told.rule), max(_DECISIONS // len(episodes), 1)
-    on = partial(play, fresh=fresh, en=en, sn=told.state, tally=tally, turns=turns)
+    on: Callable[..., Any]
+    if player is not None:
+        on = player(rule, told.rule, en, told.state, tally)
+    else:
+        play, turns = _player(rule, told.rule), max(_DECISIONS // len(episodes), 1)
+        on = partial(play, fresh=fresh, en=en, sn=told.state, tally=tally, turns=turns)
     while _moved(worlds, on):
         pace.check(*worlds.update_decisions)
         if progress is not None:

@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 from cosmo.control.arguments import MethodLike, as_method
 from cosmo.control.compiled import can_compile, play_compiled
 from cosmo.control.compiled_rows import with_compiled_rows
+from cosmo.control.gpu import GpuPlayer
 from cosmo.control.update_intervals import IntervalCheck
 from cosmo.control.yardsticks import FullInformation, Yardstick
+from cosmo.device import chosen_device
 from cosmo.engine import Progress, engine_of
 from cosmo.engine import worlds as start
 from cosmo.errors import InputError
@@ -42,6 +44,7 @@ from cosmo.node.observation import Bools, Floats, Ints, SnStates
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Batch, Outcome, Watcher, site_of
+from cosmo.world.device import NoGpuError
 
 _PROGRESS_EVERY = 256  # turns
 
@@ -56,6 +59,7 @@ def play(
     watchers: Sequence[Watcher] = (),
     compiled: bool = True,
     remarks: set[str] | None = None,
+    device: str | None = None,
 ) -> list[Outcome]:
     """Play episodes side by side with one method.
 
@@ -74,6 +78,8 @@ def play(
         watchers: Observers of decisions and outcomes (`cosmo.world.watch`).
         compiled: False: rules are run as plain Python, as on a node.
         remarks: Is given what the method says of what it has met (`Dispatcher.remark`).
+        device: "cpu" or "gpu"; by default, what `COSMO_DEVICE` says. Outcomes are the same. What
+            cannot be played on a GPU is played on the CPU, with a remark.
 
     Returns:
         What became of each episode, in their order.
@@ -99,6 +105,7 @@ def play(
     dispatcher = made_dispatcher(method, site)
     updater = None if method.carries == NOTHING else made_updater(method, site)
     pace = IntervalCheck(method, scenario.sn.count, len(episodes))
+    device = chosen_device(device)
     if (
         compiled
         and scenario.engine == "embedded"
@@ -107,11 +114,16 @@ def play(
         and all(type(watcher) is Regret for watcher in watchers)
     ):
         regret = bool(watchers)
-        outcomes = play_compiled(
-            scenario, episodes, method.carries, dispatcher, updater, regret, progress, pace
-        )
+        given = scenario, episodes, method.carries, dispatcher, updater, regret, progress, pace
+        try:
+            outcomes = play_compiled(*given, GpuPlayer if device == "gpu" else None)
+        except NoGpuError as why:
+            _note_cpu(remarks, str(why))
+            outcomes = play_compiled(*given)
         _note_remarks(remarks, method, dispatcher, updater)
         return outcomes
+    if device == "gpu":
+        _note_cpu(remarks, "it is no rule of the embedded engine, or somebody looks on")
     if compiled:
         dispatcher = with_compiled_rows(dispatcher)
     for watcher in watchers:
@@ -125,6 +137,11 @@ def play(
         outcomes = watcher.ended(outcomes)
     _note_remarks(remarks, method, dispatcher, updater)
     return outcomes
+
+
+def _note_cpu(remarks: set[str] | None, why: str) -> None:
+    if remarks is not None:
+        remarks.add(f"device = 'gpu': {why}; played on the CPU, with the same results")
 
 
 def _note_remarks(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cosmo.control.arguments import MethodLike, ScenarioLike, as_method, as_scenario
 from cosmo.control.play import play
+from cosmo.device import chosen_device
 from cosmo.documents import Settings
 from cosmo.engine import engine_of, worlds_at_once
 from cosmo.measure import Interval, Regret, episode_metrics, summary
@@ -52,6 +53,7 @@ def simulate(
     rate: float | None = None,
     arrivals: str | None = None,
     settings: Settings = (),
+    device: str | None = None,
 ) -> Simulation:
     """Play one method on one scenario: the episodes of one run.
 
@@ -69,6 +71,7 @@ def simulate(
         rate: Tasks/s in each cell, instead of the scenario's.
         arrivals: The arrival process, likewise.
         settings: Further fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
+        device: "cpu" or "gpu", with the same results; by default, what `COSMO_DEVICE` says.
 
     Returns:
         Outcomes and metrics of every episode.
@@ -78,7 +81,7 @@ def simulate(
 
     """
     where = as_scenario(scenario, settings, rate, arrivals)
-    [found] = simulate_runs(where, method, [seed], episodes, tasks, share_done)
+    [found] = simulate_runs(where, method, [seed], episodes, tasks, share_done, device=device)
     return found
 
 
@@ -90,8 +93,10 @@ def simulate_runs(
     tasks: Tasks | None = None,
     share_done: ShareDone | None = None,
     first_episode: int = 0,
+    device: str | None = None,
 ) -> list[Simulation]:
     """The same for several runs, side by side; episodes are numbered from `first_episode` on."""
+    device = chosen_device(device)
     chosen = as_method(method)
     check_episodes(
         scenario, len(seeds) * episodes, None if tasks is None else tasks_a_window(scenario, tasks)
@@ -101,6 +106,11 @@ def simulate_runs(
     outcomes: list[Outcome] = []
     remarks: set[str] = set()
     at_once, alone = worlds_at_once(scenario), engine_of(scenario).play is not None
+    if device == "gpu":
+        from cosmo.control.gpu import worlds_that_fit
+
+        example = episode(scenario, *worlds[0], tasks)
+        at_once = worlds_that_fit(scenario, chosen, example) or at_once
     # Nodes that decide by themselves make the method anew, by its name.
     given, watchers = (method, []) if alone else (chosen, [Regret(scenario, chosen)])
     for first in range(0, len(worlds), at_once):
@@ -114,7 +124,9 @@ def simulate_runs(
 
         own_seeds, numbers = [seed for seed, _ in here], [number for _, number in here]
         outcomes += play(
-            scenario, given, batch, own_seeds, numbers, report, watchers, remarks=remarks
+            *(scenario, given, batch, own_seeds, numbers, report, watchers),
+            remarks=remarks,
+            device=device,
         )
     if share_done is not None:
         share_done(1.0)

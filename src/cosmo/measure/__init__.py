@@ -7,7 +7,7 @@ from cosmo.measure.outcomes import OUTCOME_NAMES, action_names, delays_ms, task_
 from cosmo.measure.reach import lost_task_notices, lost_tasks
 from cosmo.measure.regret import Regret
 from cosmo.measure.statistics import Interval, interval, interval_text, summary
-from cosmo.measure.utility import best_action, task_utility, update_cost, utility, weights_of
+from cosmo.measure.utility import task_utility, update_cost, utility, weights_of
 
 __all__ = [
     "MACHINE",
@@ -17,7 +17,6 @@ __all__ = [
     "Interval",
     "Regret",
     "action_names",
-    "best_action",
     "clairvoyant_bound",
     "delays_ms",
     "episode_metrics",

@@ -37,13 +37,16 @@ METRICS = {
     "success_rate": _share("success rate", "on time, of all measured tasks", 1),
     "decision_accuracy": _share("decision accuracy", "decided rightly, with the quota", 1),
     "update_cost_rate": Metric("update cost", "status cost units per second", "units/s", 1, -1),
-    "fp_rate": _share("FP rate", "accepted, but failed", -1),
-    "fn_rate": _share("FN rate", "rejected without need, beyond the quota", -1),
+    "fp_rate": _share("failed after acceptance", "accepted, but failed", -1),
+    "fn_rate": _share("needless rejections", "rejected without need, beyond the quota", -1),
     "reject_rate": _share("reject rate", "rejected", 0),
     "accepted_success_rate": _share("accepted success rate", "on time, of the accepted", 1),
     "route_accuracy": _share("route accuracy", "took a feasible route if there was one", 1),
     "episode_update_cost": Metric(
         "episode update cost", "status cost units in the episode", "units", 0, -1
+    ),
+    "status_rate": Metric(
+        "status messages", "sent per second, on results as well", "messages/s", 1, -1
     ),
     "status_bytes_rate": Metric("status bytes", "bytes of status per second", "bytes/s", 0, -1),
     "update_decisions": Metric(
@@ -134,6 +137,7 @@ def episode_metrics(scenario: Scenario, outcome: Outcome, dimensions: int) -> di
         "accepted_success_rate": _ratio(tp, tp + fp),
         "route_accuracy": float(took_feasible.mean()) if len(took_feasible) else math.nan,
         "episode_update_cost": cost,
+        "status_rate": _ratio(outcome.updates, seconds),
         "status_bytes_rate": _ratio(outcome.status_bytes, seconds),
         "update_decisions": float(outcome.update_decisions),
         "utility_per_task": _ratio(utilities[measured].sum(), len(labels)),

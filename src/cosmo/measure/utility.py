@@ -1,4 +1,4 @@
-"""The utility of a task whose outcome is final (R16), what updates cost, the best decision."""
+"""The utility of a task whose outcome is final (R16), and what updates cost."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cosmo.measure.outcomes import delays_ms
 from cosmo.scenario import Scenario
-from cosmo.world import Outcome, Truth
+from cosmo.world import Outcome
 from cosmo.world.records import FN, FP, TN, TP, UNJUDGED
 
 Floats = NDArray[np.float64]
@@ -69,13 +69,3 @@ def task_utility(scenario: Scenario, outcome: Outcome) -> Floats:
 def update_cost(scenario: Scenario, outcome: Outcome, dimensions: int) -> float:
     """Cost units of all status messages of the episode: c_s a dimension and message."""
     return outcome.updates * dimensions * scenario.utility.update_cost_per_dimension
-
-
-def best_action(truth: Truth) -> NDArray[np.int64]:
-    """The feasible route with the smallest delay (the first of equals), or rejection: [task].
-
-    A label for training alone, from the true state (R15, R23).
-    """
-    delay = np.where(truth.feasible, truth.delay_ms, np.inf)
-    routes = truth.feasible.shape[1]
-    return np.asarray(np.where(truth.feasible.any(axis=1), delay.argmin(axis=1), routes))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cosmo.documents import dump
-from cosmo.files import digest_of, file_name, read_record, whole_file, write_record
+from cosmo.files import digest_of, file_name, made_folder, read_record, whole_file, write_record
 from cosmo.scenario import Scenario, changed
 from cosmo.study import method_files
 from cosmo.study.plan import Plan
@@ -20,7 +20,12 @@ _MOST_BYTES = 64 * 2**20  # of one input; of a larger one only the digest is kep
 
 
 def keep(folder: Path, plan: Plan) -> None:
-    """Copy the files that a plan names; scenarios in full, with what they extend."""
+    """Copy the files that a plan names, once; scenarios in full, with what they extend.
+
+    The index is written last: copies without one are from a run that was killed.
+    """
+    if (folder / INPUTS / INDEX).exists():
+        return
     scenarios = {
         source: dump(plan.scenario(source)) for source in plan.sources if source.endswith(".toml")
     }
@@ -35,10 +40,11 @@ def keep(folder: Path, plan: Plan) -> None:
     for name, text in scenarios.items():
         digests[name] = digest = hashlib.sha256(text.encode()).hexdigest()
         copy = _place(folder, name, digest)
-        copy.parent.mkdir(parents=True, exist_ok=True)
+        made_folder(copy.parent)
         with whole_file(copy) as temporary:
             temporary.write_text(text, encoding="utf-8")
     if digests:
+        made_folder(folder / INPUTS)
         write_record(folder / INPUTS / INDEX, {"format": _FORMAT, "digests": digests})
 
 

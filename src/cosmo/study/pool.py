@@ -7,7 +7,6 @@ new worker, nothing else. Workers leave when their parent does, however it ends.
 import multiprocessing
 import os
 import signal
-import threading
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cosmo.errors import EngineError, InputError
+from cosmo.interrupts import leave_with_parent
 from cosmo.study.executor import Event, Failed, Finished, Started, Work
 from cosmo.study.units import Unit
 
@@ -69,14 +69,7 @@ def cause(error: BaseException) -> str:
 def _serve(pipe: Connection, work: Work) -> None:
     """A worker's life: one unit after the other until the parent says None or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def leave_with_parent() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=leave_with_parent, daemon=True).start()
+    leave_with_parent()
     while True:
         try:
             job = pipe.recv()

@@ -6,7 +6,6 @@ come back to the machine that runs the study. A node that dies costs its units a
 
 import os
 import socket
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cosmo.errors import InputError
-from cosmo.files import whole_file
+from cosmo.files import temporary_folder, whole_file
 from cosmo.study.checks import DONE, STATE
 from cosmo.study.executor import Event, Failed, Finished, Started, Work
 from cosmo.study.pool import WORKER_ENVIRONMENT, cause, environment
@@ -44,8 +43,7 @@ def _carried_out(unit: Unit, work: Work, shares: Any) -> tuple[str | None, dict[
             last = time.monotonic()
             shares.tell.remote(unit.name, share)
 
-    with tempfile.TemporaryDirectory(prefix="cosmo-unit-") as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         try:
             work(unit, folder, report)
         except BaseException as error:  # a policy may raise anything

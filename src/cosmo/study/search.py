@@ -149,7 +149,6 @@ def as_texts(over: Mapping[str, Any] | Iterable[str]) -> dict[str, str]:
     return found
 
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 _WIDE = 8.0  # a range without a word about it: from an eighth of the default to eight times of it
 
 

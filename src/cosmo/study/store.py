@@ -115,20 +115,25 @@ def prepare(folder: Path, plan: Plan) -> None:
     if (folder / STUDY).exists():
         _check_same(folder, plan)
         refocus(folder, plan.focus)
-        return
-    if not empty:
+    elif not empty:
         raise InputError(f"out = '{folder}': is not empty and has no study in it")
-    about = {
-        "format": FORMAT,
-        **made_here(),
-        "plan": plan.model_dump(mode="json"),
-        "resolved": plan.resolved(),
-        "yardsticks": yardsticks_of(plan),
-    }
+    else:  # first of all, so that a run that is killed here finds its own folder again
+        about = {
+            "format": FORMAT,
+            **made_here(),
+            "plan": plan.model_dump(mode="json"),
+            "resolved": plan.resolved(),
+            "yardsticks": yardsticks_of(plan),
+        }
+        write_record(folder / STUDY, about)
+    inputs.keep(folder, plan)
+    if not (folder / PLAN).exists():
+        _write_plan(folder, plan)
+
+
+def _write_plan(folder: Path, plan: Plan) -> None:
     with whole_file(folder / PLAN) as temporary:
         temporary.write_text(dump(plan), encoding="utf-8")
-    inputs.keep(folder, plan)
-    write_record(folder / STUDY, about)
 
 
 def _check_same(folder: Path, plan: Plan) -> None:
@@ -174,8 +179,7 @@ def refocus(folder: Path, focus: str | None) -> None:
     plan = plan_from({**about["plan"], "focus": focus}, about["resolved"])
     check_focus(plan)
     about["plan"] = plan.model_dump(mode="json")
-    with whole_file(folder / PLAN) as temporary:
-        temporary.write_text(dump(plan), encoding="utf-8")
+    _write_plan(folder, plan)
     write_record(folder / STUDY, about)
 
 

@@ -6,10 +6,8 @@ setting and of the method's trade-off curve: settings of which no other was both
 on the validation episodes.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +15,20 @@ import polars
 
 from cosmo.control import METHODS, registry
 from cosmo.scenario import Scenario, changed, without_trace
-from cosmo.study.checks import TRIALS_FILE, TUNED_FILE, write_done
+from cosmo.study.checks import TRIALS_FILE, TUNED_FILE
 from cosmo.study.focus import base_name, is_known_yardstick
 from cosmo.study.method_files import digests, runs_code, trace_digests
 from cosmo.study.plan import Plan, Tune
 from cosmo.study.search import Search, ranges_of
 from cosmo.study.tuning import SHOWN, tuned
-from cosmo.study.units import KEYS, Report, at_load, named_unit, played_rows, result_table
+from cosmo.study.units import KEYS, Report, Unit, at_load, played_rows, result_table
 from cosmo.tables import write_table
 
 _SEARCHED = 0.7  # of a unit's work
 
 
 @dataclass(frozen=True)
-class TuneUnit:
+class TuneUnit(Unit):
     """A method that is tuned for a scenario, over all its loads, and played there."""
 
     scenario: Scenario
@@ -50,10 +48,8 @@ class TuneUnit:
         """The ranges that the plan gives; None if it gives none."""
         return self.tune.over.get(self.method)
 
-    @cached_property
-    def name(self) -> str:
-        """For people, and for the folder."""
-        return named_unit(self.method, self.scenario.name, "tuned", self._content())
+    def _words(self) -> tuple[str, ...]:
+        return self.method, self.scenario.name, "tuned"
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -94,9 +90,8 @@ class TuneUnit:
             trials=self.tune.settings,
         )
 
-    def carry_out(self, folder: Path, report: Report) -> None:
+    def _do(self, folder: Path, report: Report) -> None:
         """Search, then play the chosen setting and the trade-off curve."""
-        start = time.monotonic()
         kind, fixed = registry.kind_of(self.method)
         chosen, curve, trials = self.method, [], polars.DataFrame()
         if self.over is not None or ranges_of(kind, fixed):
@@ -125,7 +120,6 @@ class TuneUnit:
         if len(tried):
             tried = tried.with_columns(polars.col("failed").cast(polars.String))
             write_table(folder / TRIALS_FILE, tried)
-        write_done(folder, {**self._content(), "seconds": round(time.monotonic() - start, 3)})
 
 
 def frontier(trials: polars.DataFrame, metric: str, most: int) -> list[str]:

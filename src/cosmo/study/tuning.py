@@ -10,7 +10,6 @@ with what is finished read from the folder.
 """
 
 import math
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ import cosmo
 from cosmo.control.arguments import ScenarioLike, as_scenario, several
 from cosmo.documents import Settings
 from cosmo.errors import InputError
-from cosmo.files import made_folder, only_run, read_record, write_record
+from cosmo.files import made_folder, only_run, read_record, temporary_folder, write_record
 from cosmo.measure import METRICS
 from cosmo.node import Method
 from cosmo.scenario import without_trace
@@ -170,7 +169,7 @@ def tune(
             raise InputError("out: only with a method by name, as in mine.py:Mine")
         return tuned(search)
     with ExitStack() as stack:
-        folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = Path(out or stack.enter_context(temporary_folder()))
         return tuned_in(folder, search, LocalExecutor(workers))
 
 

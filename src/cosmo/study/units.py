@@ -9,12 +9,13 @@ import hashlib
 import json
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import polars
 
@@ -43,22 +44,40 @@ BOUNDS: dict[str, Any] = {
 Report = Callable[[float], None]  # is told what share of the unit is done
 
 
-class Unit(Protocol):
-    """What executors need to know of a unit."""
+class Unit(ABC):
+    """A piece of work, named by its content, which is written beside the results at the end."""
 
-    @property
+    if TYPE_CHECKING:  # a field of some units, worked out by others
+
+        @property
+        def rates(self) -> tuple[float, ...]:
+            """The loads in it."""
+
+    @cached_property
     def name(self) -> str:
-        """For people, and for the folder; differs for different units."""
-        ...
-
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """The loads in it."""
-        ...
+        """For people, and for the folder; differs for different content."""
+        content = json.dumps(self._content(), sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        plain = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(self._words())).strip("-.")[:80]
+        return f"{plain}-{digest[:10]}"
 
     def carry_out(self, folder: Path, report: Report) -> None:
         """Do the work; results are in the folder when this returns."""
-        ...
+        start = time.monotonic()
+        self._do(folder, report)
+        write_done(folder, {**self._content(), "seconds": round(time.monotonic() - start, 3)})
+
+    @abstractmethod
+    def _words(self) -> tuple[str, ...]:
+        """The part of its name that people read."""
+
+    @abstractmethod
+    def _content(self) -> dict[str, Any]:
+        """All that its results depend on, as plain data."""
+
+    @abstractmethod
+    def _do(self, folder: Path, report: Report) -> None:
+        """Write the results, all but `done.json`."""
 
 
 def at_load(scenario: Scenario, arrivals: str, rate: float) -> Scenario:
@@ -69,7 +88,7 @@ def at_load(scenario: Scenario, arrivals: str, rate: float) -> Scenario:
 
 
 @dataclass(frozen=True)
-class PlayUnit:
+class PlayUnit(Unit):
     """A method that needs no training, at all rates of an arrival process."""
 
     scenario: Scenario
@@ -85,10 +104,8 @@ class PlayUnit:
         """Whether it needs the machine for itself, as what is played in real time does."""
         return engine_of(self.scenario).play is not None
 
-    @cached_property
-    def name(self) -> str:
-        """For people, and for the folder."""
-        return named_unit(self.method, self.scenario.name, self.arrivals, self._content())
+    def _words(self) -> tuple[str, ...]:
+        return self.method, self.scenario.name, self.arrivals
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -104,11 +121,9 @@ class PlayUnit:
             **({"first_episode": self.first_episode} if self.first_episode else {}),
         }
 
-    def carry_out(self, folder: Path, report: Report) -> None:
-        """Play all runs at every rate."""
-        start = time.monotonic()
+    def _do(self, folder: Path, report: Report) -> None:
         rows = self.played(lambda name: name, report)
-        _finish(folder, self._content(), rows, start)
+        write_table(folder / METRICS_FILE, result_table(rows))
 
     def played(
         self, make: Callable[[str], MethodLike], report: Report = lambda share: None
@@ -130,7 +145,7 @@ class PlayUnit:
 
 
 @dataclass(frozen=True)
-class BoundUnit:
+class BoundUnit(Unit):
     """The clairvoyant bound (R34) of every episode at all rates of an arrival process."""
 
     scenario: Scenario
@@ -139,10 +154,8 @@ class BoundUnit:
     seeds: tuple[int, ...]
     episodes: int
 
-    @cached_property
-    def name(self) -> str:
-        """For people, and for the folder."""
-        return named_unit("bound", self.scenario.name, self.arrivals, self._content())
+    def _words(self) -> tuple[str, ...]:
+        return "bound", self.scenario.name, self.arrivals
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -155,9 +168,8 @@ class BoundUnit:
             "episodes": self.episodes,
         }
 
-    def carry_out(self, folder: Path, report: Report) -> None:
-        """Solve a program for each episode."""
-        start, rows = time.monotonic(), []
+    def _do(self, folder: Path, report: Report) -> None:
+        rows = []
         loads = list(product(self.rates, self.seeds, range(self.episodes)))
         for rate, seed, number in loads:
             scenario = at_load(self.scenario, self.arrivals, rate)
@@ -166,11 +178,10 @@ class BoundUnit:
             report(len(rows) / len(loads))
         table = polars.DataFrame(rows, schema=BOUNDS, orient="row")
         write_table(folder / BOUNDS_FILE, table.fill_nan(None))
-        write_done(folder, {**self._content(), "seconds": round(time.monotonic() - start, 3)})
 
 
 @dataclass(frozen=True)
-class TrainUnit:
+class TrainUnit(Unit):
     """A stack of training runs, and their evaluation.
 
     Runs are `trained_on` × seeds. Each is played where it was trained (`played_on`, on the engine
@@ -191,12 +202,9 @@ class TrainUnit:
         """The loads in it, each once."""
         return tuple(sorted({float(scenario.workload.rate) for scenario in self.played_on}))
 
-    @cached_property
-    def name(self) -> str:
-        """For people, and for the folder."""
-        where = self.played_on[0].name
+    def _words(self) -> tuple[str, ...]:
         load = "all" if self.everywhere else f"{self.rates[0]:g}"
-        return named_unit(self.label, where, load, self._content())
+        return self.label, self.played_on[0].name, load
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -213,12 +221,11 @@ class TrainUnit:
             "training": self.config.model_dump(mode="json", exclude_defaults=True),
         }
 
-    def carry_out(self, folder: Path, report: Report) -> None:
+    def _do(self, folder: Path, report: Report) -> None:
         """Train, going on where an interrupted attempt was, then evaluate every run."""
         from cosmo.learn import session
         from cosmo.learn.run import Run
 
-        start = time.monotonic()
         runs = [Run(scenario, seed) for scenario in self.trained_on for seed in self.seeds]
         session.train(
             folder / CHECKPOINT,
@@ -237,7 +244,7 @@ class TrainUnit:
             polars.all(),
         )
         write_table(folder / CURVES_FILE, named)
-        _finish(folder, self._content(), rows, start)
+        write_table(folder / METRICS_FILE, result_table(rows))
         report(1.0)
 
     def _played(self, controller: Controller, report: Report) -> list[dict[str, Any]]:
@@ -252,14 +259,6 @@ class TrainUnit:
                 rows += result_rows(scenario, self.label, seed, result)
             report(0.9 + 0.1 * (done + 1) / len(points))
         return rows
-
-
-def named_unit(*parts: Any) -> str:
-    """Of words for people and the unit's content: differs for different content."""
-    *words, content = parts
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    plain = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words)).strip("-.")[:80]
-    return f"{plain}-{digest[:10]}"
 
 
 def played_rows(
@@ -311,10 +310,3 @@ def result_table(rows: list[dict[str, Any]]) -> polars.DataFrame:
     types = {"seed": polars.Int64, "episode": polars.Int64, "rate": polars.Float64}
     types |= dict.fromkeys(METRICS, polars.Float64)
     return polars.DataFrame(rows, schema_overrides=types, infer_schema_length=None).fill_nan(None)
-
-
-def _finish(
-    folder: Path, content: dict[str, Any], rows: list[dict[str, Any]], start: float
-) -> None:
-    write_table(folder / METRICS_FILE, result_table(rows))
-    write_done(folder, {**content, "seconds": round(time.monotonic() - start, 3)})

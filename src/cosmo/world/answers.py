@@ -28,7 +28,10 @@ def fault(turn, holding):
         for row in range(turn.counts[SN_ROWS]):
             if not turn.answers.interval_ms[row] > 0.0:
                 return BAD_INTERVAL
-            if turn.answers.send[row].any():
+            sends = False
+            for k in range(turn.answers.send.shape[1]):
+                sends = sends or turn.answers.send[row, k]
+            if sends:
                 for k in range(turn.answers.numbers.shape[1]):
                     if not math.isfinite(turn.answers.numbers[row, k]):
                         return BAD_NUMBERS

@@ -16,6 +16,7 @@ _NO_REFERENCE_COUNTS: dict[str, Any] = {"_nrt": False}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 # A batch is some forty arrays; handing them from function to function costs more than the events.
 _INLINED: dict[str, Any] = {"forceinline": True}
+_INEXACT = {"exp", "expm1", "log", "log1p", "log2", "pow", "sin", "cos", "tan", "tanh", "erf"}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -52,27 +53,52 @@ def with_names(function: Callable[..., Any], **given: Any) -> FunctionType:
     return FunctionType(function.__code__, names, function.__name__, None, function.__closure__)
 
 
+def _called_by(*functions: Callable[..., Any]) -> list[FunctionType]:
+    """These plain functions and all that they call."""
+    found: list[FunctionType] = []
+    open_ = list(functions)
+    while open_:
+        function = open_.pop()
+        assert isinstance(function, FunctionType)
+        if function not in found:
+            found.append(function)
+            open_ += filter(_is_plain, (value for _, value in _globals_of(function)))
+    return found
+
+
+def _globals_of(function: FunctionType) -> list[tuple[str, Any]]:
+    """What a function knows by global names, with these."""
+    names = [e.argval for e in dis.get_instructions(function) if e.opname == "LOAD_GLOBAL"]
+    return [(name, function.__globals__.get(name)) for name in names]
+
+
 def sources_of(*functions: Callable[..., Any]) -> str:
     """A digest of these plain functions and all that they call: their files, and the numbers that
     they know by name.
     """
-    files, numbers, open_ = set[str](), set[str](), list(functions)
-    met = set(open_)
-    while open_:
-        function = open_.pop()
-        assert isinstance(function, FunctionType)
+    files, numbers = set[str](), set[str]()
+    for function in _called_by(*functions):
         files.add(function.__code__.co_filename)
-        for each in dis.get_instructions(function):
-            value = function.__globals__.get(each.argval) if each.opname == "LOAD_GLOBAL" else None
-            if _is_plain(value) and value not in met:
-                met.add(value)
-                open_.append(value)
-            elif isinstance(value, int | float | tuple):
-                numbers.add(f"{each.argval} = {value!r}")
+        for name, value in _globals_of(function):
+            if isinstance(value, int | float | tuple):
+                numbers.add(f"{name} = {value!r}")
     digest = hashlib.sha256("\n".join(sorted(numbers)).encode())
     for name in sorted(files):
         digest.update(Path(name).read_bytes())
     return digest.hexdigest()
+
+
+def inexact_in(*functions: Callable[..., Any]) -> set[str]:
+    """What these plain functions compute, or those that they call, whose last bits depend on the
+    processor: all but sums, products, quotients, roots and roundings.
+    """
+    found = set[str]()
+    for function in _called_by(*functions):
+        for each in dis.get_instructions(function):
+            named = each.opname in ("LOAD_ATTR", "LOAD_METHOD") and each.argval in _INEXACT
+            if named or (each.opname == "BINARY_OP" and each.argrepr.startswith("**")):
+                found.add(str(each.argval) if named else "**")
+    return found
 
 
 def entry_point(function: Callable[..., Any]) -> Any:

@@ -40,7 +40,7 @@ def _slots_after_queue(constants, state, w, node, now, free):
 @compiled
 def seen_wait(constants, state, w, node, now):
     """How long a task would wait at its EN as the EN itself knows, by the cycles that it sees."""
-    free = state.scratch[: constants.node_slots[node]]
+    free = state.scratch[w, : constants.node_slots[node]]
     rate = rate_of(constants, state, w, node)
     for k in range(free.size):
         slot = constants.first_slot[node] + k
@@ -60,7 +60,7 @@ def seen_wait(constants, state, w, node, now):
 def local_route(constants, state, w, task, now):
     """If the task ran on its EN: its delay from generation, and whether the EN has room."""
     item = state.tasks[task]
-    free = state.scratch[: constants.node_slots[item.node]]
+    free = state.scratch[w, : constants.node_slots[item.node]]
     _slots_after_queue(constants, state, w, item.node, now, free)
     start = max(now, free[_earliest(free)])
     delay = start + item.cycles / rate_of(constants, state, w, item.node) - item.generated
@@ -96,7 +96,7 @@ def offload_route(constants, state, w, task, link, now, behind_all):
     idle_delay = arrival + service + result - item.generated
     if idle_delay > item.deadline:
         return idle_delay, False
-    free = state.scratch[: constants.node_slots[node]]
+    free = state.scratch[w, : constants.node_slots[node]]
     _slots_after_queue(constants, state, w, node, now, free)
     reserved, places = 0.0, 0
     task = state.services[w, sn].flight_head

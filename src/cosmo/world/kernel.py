@@ -228,7 +228,7 @@ def _run(constants, state, turn, w):
     # settles at most one task and tells of at most one (but for an SN that fails); answers of
     # other worlds may be still to come in this turn.
     room = state.events.shape[1] - 2 * (told + 4)
-    told_room = turn.settled.size - state.worlds.size - 2
+    told_room = turn.settled.size - turn.seen.dispatch.size - 2
     while True:
         if (
             world.events > room

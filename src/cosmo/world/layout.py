@@ -223,7 +223,7 @@ def initial_state(fixed: Constants, episodes: Sequence[Episode], updates: bool) 
         posts=np.zeros((count, posts), POST),
         foreseen=np.zeros((count, 1 + int(fixed.settings["most_sns"][0])), np.bool_),
         rate_factor=factors.reshape(count, 2 * links, factors.shape[-1]),
-        scratch=np.zeros(int(fixed.node_slots.max())),
+        scratch=np.zeros((count, int(fixed.node_slots.max()))),
         journal=np.zeros((count, 0), JOURNAL),
     )
 

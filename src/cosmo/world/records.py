@@ -280,5 +280,5 @@ class State(NamedTuple):
     posts: Records  # [world, place]; size 0 unless the network is outside
     foreseen: NDArray[np.bool_]  # [world, route] whether it was feasible at the pending decision
     rate_factor: Floats  # [world, direction * links + link, period]; size 0 if constant
-    scratch: Floats  # room for a node's slots
+    scratch: Floats  # [world, slot] room for a node's slots
     journal: Records  # [world, place]; size 0 unless somebody asked for it

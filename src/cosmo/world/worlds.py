@@ -29,6 +29,7 @@ from cosmo.world.records import (
     TAKEN,
     TOOK_FEASIBLE,
     Records,
+    State,
 )
 from cosmo.world.turns import ERROR, HOLDING, STALLED
 
@@ -117,6 +118,11 @@ class Worlds(Batch):
             self._make_room()
             return True
         return not self.all_over
+
+    @property
+    def memory(self) -> State:
+        """The arrays of all worlds, for who plans with their size."""
+        return self._state
 
     def advance_playing(self, play: Callable[..., None], hold: str = "") -> Decisions:
         """`advance` to the next SN decisions: ENs are answered by `play`, a compiled function of

@@ -27,7 +27,7 @@ def trainer_of(runs: Sequence[Run], config: NextConfig) -> TrainsRuns:
 class UniversalTrainer:
     """A round trains the networks once, and the multi-node controller for some generations."""
 
-    def __init__(self, networks: NextTrainer, config: MultiNodeConfig) -> None:
+    def __init__(self, networks: NextTrainer, config: MultiNodeConfig, workers: int = 1) -> None:
         runs, rounds = networks.runs, networks.config.episodes
         if len(runs) != 1:
             raise InputError("a controller for all sites is one run: add --seeds 0")
@@ -37,7 +37,7 @@ class UniversalTrainer:
             )
         self._networks, self._config = networks, config
         total = rounds * config.generations
-        self._multi_node = MultiNodeTrainer(runs[0].scenario, runs[0].seed, config, total)
+        self._multi_node = MultiNodeTrainer(runs[0].scenario, runs[0].seed, config, total, workers)
 
     @property
     def episode(self) -> int:

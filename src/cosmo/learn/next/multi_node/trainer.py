@@ -1,5 +1,11 @@
 """Fits the parameters of the multi-node controller: each generation plays new random worlds."""
 
+import multiprocessing
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import chain, repeat
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +30,7 @@ from cosmo.seeds import Purpose, stream
 from cosmo.workload import Episode, episode
 
 Floats = NDArray[np.float64]
+World = tuple[Scenario, Episode]
 
 
 class MultiNodeMethod(Method):
@@ -43,15 +50,45 @@ class MultiNodeMethod(Method):
         return multi_node_updates.updater(site, at_site(self._scaled, site))
 
 
+def played(
+    worlds: Sequence[World], tried: Sequence[ScaledParameters], seed: int
+) -> list[list[dict[str, float]]]:
+    """[candidate][world] what each of these candidates got."""
+    return [[_played_one(*world, each, seed) for world in worlds] for each in tried]
+
+
+def _played_one(
+    where: Scenario, what: Episode, scaled: ScaledParameters, seed: int
+) -> dict[str, float]:
+    method = MultiNodeMethod(scaled)
+    [outcome] = play(where, method, [what], seed)
+    found = episode_metrics(where, outcome, method.carries)
+    utility = where.utility
+    a_task = utility.update_weight / (utility.true_positive * utility.value)
+    # What a task's share of the updates costs, in successful tasks.
+    measured_s = 1e-3 * (where.episode.window_ms - where.episode.warmup_ms)
+    tasks = max(int((what.tasks.time_ms >= where.episode.warmup_ms).sum()), 1)
+    found["paid"] = a_task * found["update_cost_rate"] * measured_s / tasks
+    found["scale"] = utility.true_positive * utility.value
+    return found
+
+
 class MultiNodeTrainer:
-    """One run: `seed`, over so many generations."""
+    """One run: `seed`, over so many generations; so many processes play, with the same bits."""
 
     def __init__(
-        self, scenario: Scenario, seed: int, config: MultiNodeConfig, generations: int
+        self,
+        scenario: Scenario,
+        seed: int,
+        config: MultiNodeConfig,
+        generations: int,
+        workers: int = 1,
     ) -> None:
         self._scenario = changed(scenario, {"episode.warmup_ms": config.warmup_ms})
         self._seed, self._config, self._generations = seed, config, generations
         self._climb = Climb(centre_at(config.start))
+        self._workers = workers
+        self._pool: ProcessPoolExecutor | None = None
 
     def train_generation(self, number: int) -> Curve:
         """The next one; what its candidates got on average."""
@@ -60,7 +97,7 @@ class MultiNodeTrainer:
         worlds = [self._world(random, number, place) for place in range(config.worlds)]
         steps = random.standard_normal((config.pairs, SIZE))
         tried = candidates(self._climb.centre, steps, config.deviation)
-        metrics = [[self._played(*world, each) for world in worlds] for each in tried]
+        metrics = self._all_played(worlds, tried)
         returns = np.array([np.mean([self._earned(m) for m in each]) for each in metrics])
         done = number / self._generations
         rate = config.learning_rate * (1.0 - (1.0 - config.last) * done)
@@ -72,9 +109,7 @@ class MultiNodeTrainer:
         mean = {name: float(np.nanmean([each[name] for each in flat])) for name in names}
         return mean | {"reward": mean.pop("utility_per_task"), "epsilon": 0.0}
 
-    def _world(
-        self, random: np.random.Generator, number: int, place: int
-    ) -> tuple[Scenario, Episode]:
+    def _world(self, random: np.random.Generator, number: int, place: int) -> World:
         config = self._config
         drawn = some_kind(self._scenario, config.kinds, random)
         needed_ms = 1000.0 * config.tasks / (drawn.workload.rate * drawn.en.count)
@@ -83,18 +118,20 @@ class MultiNodeTrainer:
         which = TRAINING_EPISODES + number * config.worlds + place
         return drawn, episode(drawn, self._seed, which)
 
-    def _played(self, where: Scenario, what: Episode, scaled: ScaledParameters) -> dict[str, float]:
-        method = MultiNodeMethod(scaled)
-        [outcome] = play(where, method, [what], self._seed)
-        found = episode_metrics(where, outcome, method.carries)
-        utility = where.utility
-        a_task = utility.update_weight / (utility.true_positive * utility.value)
-        # What a task's share of the updates costs, in successful tasks.
-        measured_s = 1e-3 * (where.episode.window_ms - where.episode.warmup_ms)
-        tasks = max(int((what.tasks.time_ms >= where.episode.warmup_ms).sum()), 1)
-        found["paid"] = a_task * found["update_cost_rate"] * measured_s / tasks
-        found["scale"] = utility.true_positive * utility.value
-        return found
+    def _all_played(
+        self, worlds: list[World], tried: list[ScaledParameters]
+    ) -> list[list[dict[str, float]]]:
+        """[candidate][world], the same for any number of processes."""
+        if self._workers == 1:
+            return played(worlds, tried, self._seed)
+        if self._pool is None:
+            # JAX has threads in this process, which a forked one would not have.
+            spawned = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._workers, spawned)
+            weakref.finalize(self, self._pool.shutdown)
+        shares = np.array_split(np.arange(len(tried)), self._workers)
+        parts = [[tried[place] for place in share] for share in shares]
+        return [*chain(*self._pool.map(played, repeat(worlds), parts, repeat(self._seed)))]
 
     def _earned(self, found: dict[str, float]) -> float:
         if self._config.objective == "utility":

@@ -1,0 +1,224 @@
+"""Whole worlds played on a GPU, one world a thread: the same kernel and the same rules.
+
+A `GpuPlayer` does what the compiled players of `cosmo.control.compiled` do on the CPU, and leaves
+the same bits behind. Worlds share nothing, so a thread plays its world to the end without waiting
+for another. What a world needs stays on the GPU from launch to launch; only the records of the
+worlds come back each time, for progress and for Ctrl-C.
+"""
+
+import time
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from cosmo.control.compiled import Tally, compiled_parts, functions_of, joined
+from cosmo.control.yardsticks import best_route
+from cosmo.node import NOTHING, Method
+from cosmo.node.guard import made_dispatcher, made_updater
+from cosmo.policy.rules.run import EnRule, RuleDispatcher, RuleUpdater, SnRule
+from cosmo.scenario import Scenario
+from cosmo.workload import Episode
+from cosmo.world import Worlds, kernel, layout, site_of
+from cosmo.world.answers import fault
+from cosmo.world.compiled import compiled_rule, inexact_in
+from cosmo.world.device import (
+    NoGpuError,
+    back,
+    bytes_of,
+    cuda,
+    device_kernel,
+    exactly_rounded,
+    host,
+    row_getter,
+    stacked,
+    to_device,
+)
+from cosmo.world.records import NEEDS_ROOM, OVER, RUNNING, State
+from cosmo.world.turns import (
+    EN_ROWS,
+    ERROR,
+    FEEDBACK_ROWS,
+    RIDE_ROWS,
+    SETTLED_ROWS,
+    SN_ROWS,
+    STALLED,
+    UNFINISHED,
+    Seen,
+    Turn,
+)
+
+_THREADS = 64  # of a block
+_TURNS = 20_000  # of a world in a launch, between two looks at progress
+_MOST_WORLDS = 65_536  # at once: more do not make it faster
+_SHARE = 0.5  # of the free memory that worlds may take
+
+_answer, _run = kernel._answer, kernel._run
+
+
+def _rules_memory(en: Any, turn: Any) -> Any:
+    return en
+
+
+def _yardsticks_memory(en: Any, turn: Any) -> Any:
+    return turn.truth
+
+
+# For each pair of rules these names mean functions of its own.
+hear: Any = _rules_memory
+_dispatch = _update = _ride = turn_of = seen_of = memory = numba_cuda = hear
+
+
+def _world_of_a_thread(fingerprint):
+    def play(constants, state, turns, freshes, en, sn, tally, most):
+        """So many turns of the world of this thread; fewer if it is over or needs more room."""
+        _ = fingerprint  # part of the cache key
+        w = numba_cuda.grid(1)
+        if w >= state.worlds.size:
+            return
+        world = state.worlds[w]
+        turn, fresh = turn_of(turns, w), seen_of(freshes, w)
+        seen, answers, counts = turn.seen, turn.answers, turn.counts
+        own = memory(en, turn)
+        for _turn in range(most):
+            if world.waits_for == OVER:
+                return
+            if world.waits_for != NEEDS_ROOM:
+                for row in range(counts[FEEDBACK_ROWS]):
+                    hear(seen.feedback[row], own)
+                for row in range(counts[EN_ROWS]):
+                    _dispatch(seen, fresh, answers, turn.truth, own, sn, tally, row)
+                for row in range(counts[SN_ROWS]):
+                    _update(seen, answers, sn, row)
+                for row in range(counts[RIDE_ROWS]):
+                    _ride(seen, answers, sn, row)
+                counts[ERROR] = fault(turn, RUNNING)
+                if counts[ERROR] != 0:
+                    return
+                counts[EN_ROWS] = 0
+                counts[SN_ROWS] = 0
+                counts[RIDE_ROWS] = 0
+                counts[SETTLED_ROWS] = 0
+                counts[FEEDBACK_ROWS] = 0
+            _answer(constants, state, turn, w)
+            _run(constants, state, turn, w)
+            if world.waits_for == NEEDS_ROOM:
+                return
+
+    return play
+
+
+def check_playable(en: EnRule, sn: SnRule) -> None:
+    """NoGpuError if no GPU can be used, or these rules would not have the same bits there."""
+    cuda()
+    inexact = sorted(inexact_in(*functions_of(en, sn).values()))
+    if inexact:
+        raise NoGpuError(f"its rules compute {', '.join(inexact)}, which GPUs round in another way")
+
+
+@cache
+def _player(en: EnRule, sn: SnRule) -> Any:
+    functions = functions_of(en, sn)
+    truth = en.decide is best_route
+    own = {
+        "numba_cuda": cuda(),
+        "turn_of": compiled_rule(row_getter(Turn)),
+        "seen_of": compiled_rule(row_getter(Seen)),
+        "memory": compiled_rule(_yardsticks_memory if truth else _rules_memory),
+    }
+    parts = {**compiled_parts(functions), **own}
+    return joined(_world_of_a_thread, parts, *functions.values(), made_by=device_kernel)
+
+
+class GpuPlayer:
+    """Plays the worlds of a batch by a pair of rules: what `Worlds.run_compiled` wants.
+
+    Args:
+        en: The rule of the ENs.
+        sn: The rule of the SNs.
+        en_state: What the ENs remember, or, of a yardstick, anything.
+        sn_state: What the SNs remember.
+        tally: Decisions that fresh statuses would have changed.
+
+    Raises:
+        NoGpuError: If no GPU can be used, or these rules would not have the same bits there.
+
+    """
+
+    def __init__(self, en: EnRule, sn: SnRule, en_state: Any, sn_state: Any, tally: Tally) -> None:
+        check_playable(en, sn)
+        self._play = _player(en, sn)
+        self._own = (() if en.decide is best_route else en_state, sn_state, tally)
+        self._state: State | None = None
+        self._turns: Turn | None = None
+        self.kernel_seconds = 0.0  # in which the GPU played
+
+    def __call__(self, constants: Any, state: Any, turn: Any) -> None:
+        """Let all worlds run on; says in `turn.counts` how it ended."""
+        self._launch(constants, state, _TURNS)
+        state_there, turns_there = self._there[1], self._there[2]
+        back(state_there.worlds, state.worlds)
+        waits_for = state.worlds["waits_for"]
+        turn.counts[STALLED] = np.count_nonzero(waits_for == NEEDS_ROOM)
+        turn.counts[UNFINISHED] = np.count_nonzero(waits_for != OVER)
+        turn.counts[ERROR] = host(turns_there.counts)[:, ERROR].max()
+        if turn.counts[STALLED] or not turn.counts[UNFINISHED]:
+            for there, here in zip(self._there, self._here, strict=True):
+                if here:
+                    back(there, here)
+
+    def warm_up(self, constants: Any, state: Any, turn: Any) -> None:
+        """Copy all to the GPU and compile, without playing: for who measures that apart."""
+        turn.counts[UNFINISHED] = state.worlds.size
+        self._launch(constants, state, 0)
+
+    def _launch(self, constants: Any, state: Any, turns: int) -> None:
+        if state is not self._state:
+            self._upload(constants, state)
+        blocks = -(-state.worlds.size // _THREADS)
+        start = time.perf_counter()
+        with exactly_rounded():
+            self._play[blocks, _THREADS](*self._there, turns)
+        cuda().synchronize()
+        if turns:
+            self.kernel_seconds += time.perf_counter() - start
+
+    def _upload(self, constants: Any, state: Any) -> None:
+        """All to the GPU: at the start, and when the batch has more room than before."""
+        if self._turns is None:
+            self._turns = stacked(layout.blank_turn(constants, 1), state.worlds.size)
+        else:
+            old = self._turns
+            seen = old.seen._replace(feedback=_longer(old.seen.feedback))
+            self._turns = old._replace(seen=seen, settled=_longer(old.settled))
+        self._state = state
+        self._here = (constants, state, self._turns, (), *self._own)
+        there = list(to_device(self._here))
+        seen = there[2].seen
+        of_now = to_device((self._turns.seen.status, self._turns.seen.status_ms))
+        there[3] = seen._replace(status=of_now[0], status_ms=of_now[1])
+        self._there = tuple(there)
+
+
+def _longer(rows: Any) -> Any:
+    return np.concatenate([rows, np.zeros_like(rows)], axis=1)
+
+
+def worlds_that_fit(scenario: Scenario, method: Method, first: Episode) -> int:
+    """How many worlds to play at once on the GPU, from what one takes; 0 if none can be used."""
+    try:
+        free = cuda().current_context().get_memory_info().free
+    except NoGpuError:
+        return 0
+    site = site_of(scenario, [(0, 0)])
+    dispatcher, updater = made_dispatcher(method, site), None
+    if method.carries != NOTHING:
+        updater = made_updater(method, site)
+    worlds = Worlds(scenario, [first], method.carries)
+    taken = bytes_of(worlds.memory) + bytes_of(worlds.turn)
+    if isinstance(dispatcher, RuleDispatcher):
+        taken += bytes_of(dispatcher.with_draws(first.tasks.most_of_an_en))
+    if isinstance(updater, RuleUpdater):
+        taken += bytes_of(updater.state)
+    # An episode may be longer than the first; the host has the same arrays, twice for a moment.
+    return max(1, min(int(_SHARE * free / (1.5 * taken)), _MOST_WORLDS))

@@ -1,0 +1,80 @@
+"""Worlds on a GPU: in Numba's simulator, which needs none, decision by decision as on the CPU."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cosmo import load, play, simulate
+from cosmo.device import chosen_device
+from cosmo.errors import InputError
+from cosmo.policy.rules import admission, estimate
+from cosmo.workload import episode
+from cosmo.world.compiled import inexact_in
+
+_SITE = (
+    *("episode.window_ms=60", "episode.warmup_ms=10", "workload.rate=250", "en.count=2"),
+    *("sn.count=2", "sn.slots=[1, 2]", "en.slots=1", "status.loss_probability=0.2"),
+)
+# More events at once than a world has room for at first, so that it stalls and goes on.
+_CROWDED = (*_SITE, "workload.rate=3000", "en.storage_bytes=4e5", "sn.queue_capacity=99")
+_SURPRISES = (
+    *("sn.outage={up_ms = 20, down_ms = 10}", "workload.demand.spread=1.0"),
+    *("sn.speed={factors = [1.0, 0.4], dwell_ms = [15, 10]}", "fading.factors=[0.3, 1.0]"),
+)
+CASES = (
+    ("local-until-full", _CROWDED),
+    ("full-information", _SITE),
+    ("power-of-d:d=2,keep=2", _SITE),
+    ("piggyback:numbers=4", _SITE),
+    ("in-flight:hot_ms=3", (*_SITE, *_SURPRISES)),
+    ("cosmo-next", (*_SITE, *_SURPRISES)),
+)
+
+
+def test_a_simulated_gpu_plays_every_task_as_the_cpu(tmp_path):
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (the extra 'gpu')")
+    out, seed = tmp_path / "gpu.npz", 3
+    cases = [";".join([name, *settings]) for name, settings in CASES]
+    script = Path(__file__).with_name("simulated_gpu.py")
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    called = [sys.executable, str(script), str(out), str(seed), *cases]
+    done = subprocess.run(called, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with np.load(out) as gpu:
+        for number, (name, settings) in enumerate(CASES):
+            scenario = load("campus", settings)
+            episodes = [episode(scenario, seed, world) for world in range(3)]
+            for world, each in enumerate(play(scenario, name, episodes, seed)):
+                assert len(each.tasks) > 10
+                for field in ("action", "outcome", "decided_ms", "finished_ms", "noticed_ms"):
+                    got = gpu[f"{number}-{world}-{field}"]
+                    np.testing.assert_array_equal(got, getattr(each, field), f"{name}: {field}")
+                counted = [each.updates, each.rides, each.update_decisions, each.status_bytes]
+                assert gpu[f"{number}-{world}-counted"].tolist() == counted, name
+
+
+def test_without_a_gpu_the_cpu_plays_and_says_so(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    on_cpu = simulate("paper", "in-flight", rate=100)
+    asked = simulate("paper", "in-flight", rate=100, device="gpu")
+    assert asked.episodes[0] == pytest.approx(on_cpu.episodes[0], abs=0, nan_ok=True)
+    [line] = [each for each in asked.remarks if "device = 'gpu'" in each]
+    assert line.endswith("played on the CPU, with the same results")
+
+
+def test_the_environment_chooses_the_device(monkeypatch):
+    monkeypatch.setenv("COSMO_DEVICE", "gpu")
+    assert chosen_device() == "gpu"
+    assert chosen_device("cpu") == "cpu"
+    monkeypatch.setenv("COSMO_DEVICE", "tpu")
+    with pytest.raises(InputError, match="device = 'tpu': must be cpu or gpu"):
+        chosen_device()
+
+
+def test_rules_whose_bits_depend_on_the_processor_are_found():
+    assert inexact_in(estimate.choose) == set()
+    assert inexact_in(admission.decide) == {"**"}
