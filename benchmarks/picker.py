@@ -211,20 +211,22 @@ def picker(method: str) -> Iterator[tuple[int, int]]:
             running.end()
 
 
-def costs() -> None:
-    """Print the processor time for a request."""
+def costs() -> dict[str, float]:
+    """Print the processor time for a request, in µs; the median of each picker."""
     found: dict[str, list[float]] = {}
     for _ in range(sized(3, 1)):  # in turn, so that a busy minute hits all of them
         for name in ("no-op on grpc.aio", "no-op", *METHODS):
             made = no_op_picker(name == "no-op") if name.startswith("no-op") else picker(name)
             with made as (port, pid):
                 found.setdefault(name, []).append(asyncio.run(_cost_us(port, pid)))
-    bare = sorted(found["no-op on grpc.aio"])[len(found["no-op on grpc.aio"]) // 2]
     print(f"processor time of a picker for a request ({AT_ONCE} at a time), µs: median (all)")
+    medians = {name: sorted(several)[len(several) // 2] for name, several in found.items()}
+    bare = medians["no-op on grpc.aio"]
     for name, several in found.items():
-        middle = sorted(several)[len(several) // 2]
+        middle = medians[name]
         every = ", ".join(f"{each:.0f}" for each in several)
         print(f"  {name:18} {middle:6.0f} ({every}); {middle / bare:.2f} of a no-op on grpc.aio")
+    return medians
 
 
 def main() -> None:

@@ -188,10 +188,14 @@ def _wait_for_count(picker: Running, count: int) -> None:
 # The same site in the simulator, and behind more Envoys.
 
 
-def _simulated(load: float, envoys: int) -> float:
-    """Success in the simulator, with demand that nobody knows (R35)."""
-    work_ms, deadline_ms, rate = 1000.0 * MEAN_S, 1000.0 * DEADLINE_S, _rate(load) / envoys
+def simulated(method: str, rate: float, envoys: int, tenant_rate: float = 0.0) -> float:
+    """Success in the simulator, with demand that nobody knows (R35); rates of all requests, and of
+    a tenant's at the first service, a second.
+    """
+    work_ms, deadline_ms = 1000.0 * MEAN_S, 1000.0 * DEADLINE_S
+    others = [[0.0, 0.0]] * (len(SLOTS) - 1)
     settings = {
+        "background.rates": [[tenant_rate, tenant_rate], *others],
         "episode.window_ms": 1000.0 * sized(120.0, 5.0),
         "workload.input_bytes": [100.0, 101.0],
         "workload.cycles": [work_ms, work_ms + 1e-3],
@@ -214,7 +218,7 @@ def _simulated(load: float, envoys: int) -> float:
         "backhaul.hops": 1,
         "backhaul.hop_delay_ms": 0.0,
     }
-    found = simulate("paper", METHOD, episodes=sized(4, 1), rate=rate, settings=settings)
+    found = simulate("paper", method, episodes=sized(4, 1), rate=rate / envoys, settings=settings)
     return found.metrics["success_rate"].mean
 
 
@@ -232,7 +236,7 @@ async def simulator(program: Path) -> None:
     """Success of the same rule in the simulator and behind Envoys."""
     print(f"{METHOD} behind two Envoys and in the simulator, {PLAYED_S:g} s; rejected is 429")
     for load in LOADS:
-        there = _simulated(load, 2)
+        there = simulated(METHOD, _rate(load), 2)
         here = await _played(program, METHOD, load, 2, shed=True)
         print(f"  load {load:.0%}: simulator {there:.3f}, Envoys {here:.3f}", flush=True)
 

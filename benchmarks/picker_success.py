@@ -17,8 +17,8 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,9 +53,9 @@ IN_FLIGHT = Chooser("in-flight", "in-flight")
 SCRAPED = Chooser("scraped every 50 ms plus own sends", "lsq", "scrape")
 HOT_BIT = Chooser("in-flight, pushed hot bit", f"in-flight:hot_ms={2000.0 * MEAN_S:g}", "push")
 PUSHED = Chooser("pushed queue length plus own sends", "lsq:interval_ms=600", "push")
+NEXT = Chooser("cosmo-next", "cosmo-next")
 CHOOSERS = (
-    *(LEAST_REQUEST, IN_FLIGHT, SCRAPED, HOT_BIT, PUSHED),
-    Chooser("cosmo-next", "cosmo-next"),
+    *(LEAST_REQUEST, IN_FLIGHT, SCRAPED, HOT_BIT, PUSHED, NEXT),
     Chooser("power-of-d:keep=6", "power-of-d:keep=6"),
     Chooser("power-of-d:keep=6, pushed", "power-of-d:keep=6", "push"),
     Chooser("cosmo-next, pushed", "cosmo-next", "push"),
@@ -211,17 +211,54 @@ def _messages(pickers: list[Running]) -> float:
     return total
 
 
-async def _play(program: Path, chooser: Chooser, load: float, requests: int, envoys: int) -> Played:
-    """One run: the same requests for every chooser."""
-    services = [Service(slots) for slots in SLOTS]
-    servers = [await each.start() for each in services]
-    addresses = [each.address for each in services]
+class Workload(NamedTuple):
+    """The requests of a run, the same for every chooser; times in seconds."""
+
+    rate: float  # a second
+    gaps: Floats
+    works: Floats  # how long each takes
+    tenant_gaps: Floats
+    tenant_works: Floats
+
+    @property
+    def measured(self) -> slice:
+        """Requests that count: not those of the first tenth."""
+        return slice(len(self.works) // 10, None)
+
+    @property
+    def most(self) -> float:
+        """The share that can be in time at all: the others take longer than their deadline."""
+        return float(np.mean(self.works[self.measured] <= DEADLINE_S))
+
+
+def workload(load: float, requests: int) -> Workload:
+    """Poisson arrivals and lognormal demand at this share of what tenants leave."""
     random = np.random.default_rng(1)
     rate = load * (sum(SLOTS) - TENANT_LOAD * SLOTS[0]) / MEAN_S
     gaps, tenant_gaps = random.exponential(1.0, (2, requests))
     works, tenant_works = MEAN_S * np.exp(
         SPREAD * random.normal(size=(2, requests)) - SPREAD**2 / 2
     )
+    tenant_s = MEAN_S / (TENANT_LOAD * SLOTS[0])
+    return Workload(rate, gaps / rate, works, tenant_s * tenant_gaps, tenant_works)
+
+
+class Standing(NamedTuple):
+    """What takes requests."""
+
+    services: list[Service]
+    pickers: list[Running]
+    ports: list[int]  # of Envoys
+
+
+@asynccontextmanager
+async def standing(
+    program: Path, chooser: Chooser, rate: float, envoys: int
+) -> AsyncIterator[Standing]:
+    """Services, Envoys in front of them, and whoever chooses."""
+    services = [Service(slots) for slots in SLOTS]
+    servers = [await each.start() for each in services]
+    addresses = [each.address for each in services]
     told: dict[str, object] = {
         "listen": "127.0.0.1:0",
         "method.use": chooser.method,
@@ -265,12 +302,22 @@ async def _play(program: Path, chooser: Chooser, load: float, requests: int, env
                 while (port := await asyncio.to_thread(_port_of, admin)) is None:
                     await asyncio.sleep(0.05)
                 ports.append(port)
-        clients = Clients(ports)
+        yield Standing(services, pickers, ports)
+    for server in servers:
+        server.close()
+
+
+async def _play(program: Path, chooser: Chooser, load: float, requests: int, envoys: int) -> Played:
+    """One run: the same requests for every chooser."""
+    played = workload(load, requests)
+    async with standing(program, chooser, played.rate, envoys) as site:
+        pickers, clients = site.pickers, Clients(site.ports)
         heard, began_s = await asyncio.to_thread(_messages, pickers), time.monotonic()
         before = [processor_s(each.process.pid) for each in pickers]
-        tenant_s = MEAN_S / (TENANT_LOAD * SLOTS[0])
-        tenant = asyncio.create_task(_tenant(services[0], tenant_s * tenant_gaps, tenant_works))
-        await _clients(clients, gaps / rate, works)
+        tenant = asyncio.create_task(
+            _tenant(site.services[0], played.tenant_gaps, played.tenant_works)
+        )
+        await _clients(clients, played.gaps, played.works)
         tenant.cancel()
         took_s = time.monotonic() - began_s
         messages = (await asyncio.to_thread(_messages, pickers) - heard) / took_s
@@ -278,9 +325,7 @@ async def _play(program: Path, chooser: Chooser, load: float, requests: int, env
             messages += envoys * len(SLOTS) * 1000.0 / pickers[0].config.behaviour.heartbeat_ms
         spent = sum(processor_s(p.process.pid) - b for p, b in zip(pickers, before, strict=True))
         clients.close()
-    for server in servers:
-        server.close()
-    measured = clients.in_time[requests // 10 :]
+    measured = clients.in_time[played.measured]
     return Played(float(np.mean(measured)), 1e6 * spent / requests, messages)
 
 
@@ -307,15 +352,22 @@ def compare(
     loads: Sequence[float],
     requests: int,
     envoys: int,
-) -> None:
-    """Print the share of requests in time of everybody who may choose."""
+) -> dict[float, dict[Chooser, Played]]:
+    """Print and return the share of requests in time of everybody who may choose, by load."""
     print(f"requests in time behind {envoys} Envoys, {requests} requests, demand hidden")
+    every: dict[float, dict[Chooser, Played]] = {}
     for load in loads:
+        most = workload(load, requests).most
+        print(
+            f"  load {load:.0%}: {'anybody: at most':34} {most:.3f}, others exceed their deadline"
+        )
         for chooser in choosers:
             found = asyncio.run(_play(program, chooser, load, requests, envoys))
+            every.setdefault(load, {})[chooser] = found
             spent = f", {found.cost_us:.0f} µs of the pickers" if found.cost_us else ""
             told = f"{found.success:.3f}, {found.messages:.1f} messages/s{spent}"
             print(f"  load {load:.0%}: {chooser.name:34} {told}", flush=True)
+    return every
 
 
 def compare_success(program: Path, small: bool) -> None:

@@ -1,125 +1,31 @@
 """Work killed at random moments, and files damaged: identical results, or a refusal.
 
-    python campaigns/chaos.py --kills 2 --flips 200       what continuous integration does
-    make chaos KILLS=200 FLIPS=5000                       an evening
+    python campaigns/chaos.py --kills 4 --flips 200       what continuous integration does
+    make chaos KILLS=300 FLIPS=5000                       an evening
 
-A small study with a training is carried out undisturbed. Then it is carried out again while its
-processes are killed (-9, all at once) at random moments, and resumed, until it is finished: its
-tables, curves and networks must be the same bit by bit. Then files of the finished study are
-damaged one at a time: bits flipped, cut, emptied or deleted. Whatever is read back must be what was
-written, or refused in one line; a unit that cannot be believed must say so.
+A small study with a training, a tuning, a report and a live run are carried out undisturbed. Then
+each is carried out again while its processes are killed (-9) at random moments, and resumed, until
+it is finished; `killed` says what must hold then. Files of the finished study are damaged one at a
+time: bits flipped, cut, emptied or deleted. Whatever is read back must be what was written, or
+refused in one line; a unit that cannot be believed must say so.
 """
 
 import argparse
-import os
 import random
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars
+from killed import Killed, kinds, same, study_contents
 
 from cosmo import InputError
 from cosmo.arrays import read_arrays
 from cosmo.policy.controller import load_controller
 from cosmo.study import LocalExecutor, conduct, load_plan, load_study, progress_of
-
-PLAN = """name = "chaos"
-settings = ["episode.window_ms=1000", "episode.warmup_ms=200"]
-arrivals = ["poisson"]
-rates = [320.0]
-seeds = [0]
-episodes = 2
-
-[training]
-settings = [
-  "episodes=6", "validate_every=2", "encoder.collection_episodes=2", "encoder.epochs=2",
-  "en.batch=16", "sn.batch=16",
-]
-
-[[compare]]
-methods = ["cosmo", "all-local", "random", "aoi-threshold"]
-"""
-LIMIT_S = 600.0  # of an undisturbed run; none takes nearly that long
-
-
-def started(plan: Path, out: Path) -> subprocess.Popen[bytes]:
-    """The study, in a session of its own."""
-    command = [sys.executable, "-m", "cosmo", "study", "run", str(plan), "--out", str(out)]
-    nowhere = subprocess.DEVNULL
-    return subprocess.Popen(
-        [*command, "--workers", "1"], stdout=nowhere, stderr=nowhere, start_new_session=True
-    )
-
-
-def finished(plan: Path, out: Path) -> float:
-    """Carry it out to the end; how many seconds that took."""
-    start = time.monotonic()
-    code = started(plan, out).wait(LIMIT_S)
-    if code != 0:
-        raise SystemExit(f"the study in {out} ended with exit code {code}")
-    return time.monotonic() - start
-
-
-def contents(out: Path) -> dict[str, Any]:
-    """All that a study delivers: tables and networks."""
-    study = load_study(out)
-    found: dict[str, Any] = {"metrics": study.metrics, "curves": study.curves}
-    for path in sorted(out.glob("units/*/checkpoint/agents.npz")):
-        found |= {f"{path.parts[-3]}/{name}": value for name, value in read_arrays(path).items()}
-    return found
-
-
-def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Bit by bit."""
-    if one.keys() != other.keys():
-        return False
-    return all(_equal(one[name], other[name]) for name in one)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, polars.DataFrame):
-        return bool(one.equals(other))
-    if isinstance(one, dict):
-        return same(one, other)
-    if isinstance(one, np.ndarray):
-        return bool(one.dtype == other.dtype) and one.tobytes() == other.tobytes()
-    return bool(one == other)
-
-
-def kills(plan: Path, folder: Path, whole: dict[str, Any], count: int, took_s: float) -> int:
-    """Kill and resume; how many studies ended with other results."""
-    wrong, done, round_number = 0, 0, 0
-    while done < count:
-        out = folder / f"killed-{round_number}"
-        round_number += 1
-        while done < count:
-            process = started(plan, out)
-            try:
-                process.wait(random.uniform(0.0, took_s))
-                break  # it was faster
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                done += 1
-        rest_s = finished(plan, out)
-        took_s = max(0.7 * took_s, rest_s)  # as busy as the machine is now
-        left = [path.name for path in out.rglob(".*.????????") if path.is_file()]
-        if left or not same(contents(out), whole):
-            wrong += 1
-            print(f"WRONG: {out} differs after kills, or has {left}", flush=True)
-        else:
-            shutil.rmtree(out)
-        print(f"{done} of {count} kills, {round_number} studies", flush=True)
-    return wrong
 
 
 def harmed(path: Path) -> str:
@@ -189,7 +95,7 @@ def flips(plan: Path, out: Path, count: int) -> tuple[int, Counter[str]]:
         for name in _concerned(path.relative_to(out)):
             read = ways[name]
             try:
-                if not _equal(read(), whole[name]):
+                if not same(read(), whole[name]):
                     wrong += 1
                     print(f"WRONG: {how} of {path}: {name} is something else", flush=True)
                 told.append("identical")
@@ -203,13 +109,16 @@ def flips(plan: Path, out: Path, count: int) -> tuple[int, Counter[str]]:
     return wrong, said
 
 
-def repaired(plan: Path, out: Path, whole: dict[str, Any]) -> int:
-    """A damaged unit is done again: whether that gives what was there."""
+def repaired(plan: Path, out: Path) -> int:
+    """A damaged unit is done again, in a copy: 0 if that gives what was there."""
+    whole = study_contents(out)
+    out = Path(shutil.copytree(out, out.with_name("repaired")))
     unit = next(out.glob("units/all-local-*"))
     (unit / "metrics.parquet").write_bytes(b"PAR1")
     (out / "metrics.parquet").unlink()
     progress = conduct(load_plan(plan), out, LocalExecutor(1))
-    return 0 if list(progress.damaged) == [unit.name] and same(contents(out), whole) else 1
+    good = list(progress.damaged) == [unit.name] and same(study_contents(out), whole)
+    return 0 if good else 1
 
 
 def main() -> None:
@@ -217,21 +126,32 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--kills", type=int, default=50)
     options.add_argument("--flips", type=int, default=1000)
+    options.add_argument("--kinds", nargs="*", default=["study", "tune", "report", "live"])
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
     random.seed(chosen.seed)
     with tempfile.TemporaryDirectory(prefix="cosmo-chaos-") as name:
-        folder = Path(name)
-        plan, out = folder / "plan.toml", folder / "whole"
-        plan.write_text(PLAN)
-        took_s = finished(plan, out)
-        whole = contents(out)
-        print(f"undisturbed: {took_s:.0f} s", flush=True)
-        wrong, said = flips(plan, out, chosen.flips)
-        print(f"{chosen.flips} times damaged: {dict(said)}, {wrong} wrong", flush=True)
-        spoilt = repaired(plan, out, whole)
-        spoilt += kills(plan, folder, whole, chosen.kills, took_s)
-        print(f"{chosen.kills} kills: {spoilt} studies differ")
+        folder, wrong = Path(name), 0
+        known = kinds(folder)
+        # The study is damaged and reported on, so that it is always there.
+        works = [Killed(known[kind], folder) for kind in dict.fromkeys(["study", *chosen.kinds])]
+        for work in works:
+            print(f"{work.name}: undisturbed {work.undisturbed():.0f} s", flush=True)
+        plan, out = folder / "study.toml", folder / "whole-study"
+        if chosen.flips:
+            wrong, said = flips(plan, out, chosen.flips)
+            print(f"{chosen.flips} times damaged: {dict(said)}, {wrong} wrong", flush=True)
+            wrong += repaired(plan, out)
+        works = [work for work in works if work.name in chosen.kinds]
+        while (left := chosen.kills - sum(work.done for work in works)) > 0:
+            # So that all kinds are killed as often, whatever becomes of each try.
+            work = min(works, key=lambda each: each.done)
+            work.round(min(left, -(-chosen.kills // len(works)) - work.done))
+            print(", ".join(f"{each.name} {each.done} kills" for each in works), flush=True)
+        for line in (line for work in works for line in work.wrong):
+            print(f"WRONG: {line}")
+        spoilt = sum(len(work.wrong) for work in works)
+        print(f"{sum(work.done for work in works)} kills: {spoilt} wrong")
         sys.exit(1 if wrong or spoilt else 0)
 
 

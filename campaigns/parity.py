@@ -18,9 +18,10 @@ import time
 from functools import partial
 from pathlib import Path
 
+from compared import differences
+
 from cosmo import load, method
 from cosmo.control import play
-from cosmo.live.parity import differences
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.policy.registry import METHODS
 from cosmo.policy.trained import TRAINED

@@ -1,11 +1,13 @@
 """Waiting for states, not for times; a command that takes its time, to be interrupted."""
 
+import gc
 import signal
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 METHOD = """
 from pathlib import Path
@@ -33,6 +35,23 @@ def wait_until(state, what):
         assert time.monotonic() < limit, f"waited {LIMIT_S:g} s in vain until {what}"
         time.sleep(0.02)
     return found
+
+
+@contextmanager
+def computing():
+    """Afterwards `.s` has the seconds that this thread computed in the block.
+
+    Neither other threads nor other processes count, nor does the collection of garbage that earlier
+    tests left behind.
+    """
+    taken = SimpleNamespace(s=0.0)
+    gc.disable()
+    start_s = time.thread_time()
+    try:
+        yield taken
+    finally:
+        taken.s = time.thread_time() - start_s
+        gc.enable()
 
 
 def alive(session):

@@ -1,4 +1,4 @@
-"""Doors that are no command: a picker's connection, a choice of the playground.
+"""Doors that are no command: a picker's connection, a choice of the playground, an EN's HTTP port.
 
 Each reads a file of its case and ends as a command would: exit code 0 if what it says was taken, 2
 and one line if it was refused. Whatever stays behind, or fails inside, is raised.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Never
 
 import hpack
+from door_http import http
 
 from cosmo.errors import InputError
 from cosmo.live.config import changed_config, load_config
@@ -160,4 +161,9 @@ def _through(door: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None
     return carried_out
 
 
-DOORS = {"picker": _through(_picker), "page": _through(_page)}
+async def _http() -> None:
+    if why := await http():
+        _refused(why)
+
+
+DOORS = {"picker": _through(_picker), "page": _through(_page), "http": _through(_http)}

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from doors import OPENING, SAID, call, data, headers_message
+from grammar_http import http_bytes
 from hypothesis import strategies as st
 from judge import Case
 from odd import Draw, damaged, seldom, some, spoil, texts
@@ -152,4 +153,5 @@ def endpoints_case(content: bytes) -> Case:
 
 DOOR_KINDS: dict[str, st.SearchStrategy[Case]] = {
     "picker": picker_bytes(), "page": choices(), "endpoints": endpoint_files(),
+    "http": http_bytes(),
 }  # fmt: skip

@@ -40,7 +40,7 @@ HERE = Path(__file__).parent
 SHARES = {
     "set": 5, "scenario": 4, "plan": 3, "csv": 2, "parquet": 2, "controller": 4, "onnx": 1,
     "method": 4, "command": 3, "live": 3, "daemon": 3, "log": 3, "store": 3, "import": 1,
-    "any-log": 3, "picker": 4, "page": 1, "endpoints": 2,
+    "any-log": 3, "picker": 4, "page": 1, "endpoints": 2, "http": 1,
 }  # fmt: skip
 KINDS = GRAMMAR | NODE_KINDS | DOOR_KINDS
 LEAST_ACCEPTED = 0.1

@@ -4,8 +4,10 @@ import json
 
 import bases
 import bases_nodes as own
+from door_http import GOOD_REQUEST
 from doors import OPENING, SAID, call, data, headers_message
 from grammar_doors import ADDRESSES, chosen_document, endpoints_case
+from grammar_http import http_case, request
 from judge import Case
 
 _SHORT = tuple(part for each in bases.SHORT for part in ("--set", each))
@@ -70,6 +72,10 @@ def _of_nodes(kind: str) -> list[Case]:
         case "page":
             content = json.dumps(chosen_document()).encode()
             return [Case(kind, (kind,), {SAID: content}, door=kind)]
+        case "http":
+            close = "Host: a", "Connection: close"
+            posted = request("/a?b", "POST", *close, "Content-Length: 5", body=b"hello")
+            return [http_case(GOOD_REQUEST), http_case(posted)]
         case "endpoints":
             return [endpoints_case(ADDRESSES.encode())]
         case "log":

@@ -28,7 +28,16 @@ def copied(number: int) -> Path:
     """
     to = ROOT / f".cache/mutants/copy-{number}"
     to.mkdir(parents=True, exist_ok=True)
-    for part in ("src", "tests", "benchmarks", "docs", "examples", "pyproject.toml", "README.md"):
+    for part in (
+        "src",
+        "tests",
+        "benchmarks",
+        "campaigns",
+        "docs",
+        "examples",
+        "pyproject.toml",
+        "README.md",
+    ):
         source, there = ROOT / part, to / part
         if source.is_dir():
             shutil.rmtree(there, ignore_errors=True)

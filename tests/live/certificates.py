@@ -1,6 +1,8 @@
 """Certificates for tests, made on the spot."""
 
+import ssl
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -33,9 +35,13 @@ class Authority:
         )
 
     def signed(self, name):
-        """(certificate, key) of a name."""
+        """(certificate, key) of a name or an IP address."""
         key = ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        try:
+            named = x509.IPAddress(ip_address(name))
+        except ValueError:
+            named = x509.DNSName(name)
+        names = x509.SubjectAlternativeName([named])
         made = self._builder(_named(name), key).add_extension(names, critical=False)
         certificate, private = self.folder / f"{name}.pem", self.folder / f"{name}.key"
         certificate.write_bytes(_pem(made.sign(self._key, hashes.SHA256())))
@@ -48,6 +54,20 @@ class Authority:
         )
         private.chmod(0o600)
         return certificate, private
+
+    def fields(self, name):
+        """The fields of `tls` for a node of this name, by their names in a test's arguments."""
+        certificate, key = self.signed(name)
+        given = {"certificate": certificate, "key": key, "authority": self.authority}
+        return {f"tls__{field}": str(value) for field, value in given.items()}
+
+    def server(self, name):
+        """For a server that wants certificates of its callers."""
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(*self.signed(name))
+        made.load_verify_locations(self.authority)
+        made.verify_mode = ssl.CERT_REQUIRED
+        return made
 
 
 def _named(name):

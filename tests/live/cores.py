@@ -1,16 +1,17 @@
 """Cores of nodes under a virtual clock, with a transport that keeps what it is given."""
 
 import numpy as np
+from virtual_clock import VirtualClock
+from virtual_parts import FallibleSn
 
 from cosmo import load, method
 from cosmo.live.clock import Emulated
 from cosmo.live.core_en import EnCore, EnRules
-from cosmo.live.core_sn import SnCore, SnRules
+from cosmo.live.core_sn import SnRules
 from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.link import Link
 from cosmo.live.tasks import Item
 from cosmo.live.updater_runner import GuardedUpdaterRunner
-from cosmo.live.virtual import VirtualClock
 from cosmo.node import Dispatcher, Method, Updater
 from observations import site
 
@@ -60,7 +61,7 @@ def en_node(spec="all-offload", scenario=None, runner=None, **rules):
 def sn_node(spec, **rules):
     here, clock, wires = site(load("paper")), VirtualClock(), Wires()
     made = method(spec) if isinstance(spec, str) else spec
-    core = SnCore(
+    core = FallibleSn(
         here, 0, GuardedUpdaterRunner(made, here), clock, Emulated(clock), wires,
         [Link(here.links, 0, 0, up=False)], SnRules(**rules),
     )  # fmt: skip

@@ -42,12 +42,12 @@ class Service:
 
 
 @asynccontextmanager
-async def services(count):
+async def services(count, encrypted=None):
     """So many services."""
     made, servers = [], []
     for _ in range(count):
         service = Service()
-        servers.append(await asyncio.start_server(service.serve, "127.0.0.1", 0))
+        servers.append(await asyncio.start_server(service.serve, "127.0.0.1", 0, ssl=encrypted))
         service.port = servers[-1].sockets[0].getsockname()[1]
         service.address = f"127.0.0.1:{service.port}"
         made.append(service)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from virtual_clock import VirtualClock
 
 from cosmo.live import wire
 from cosmo.live.tasks import Fate
-from cosmo.live.virtual import VirtualClock
 from cosmo.node import LATENCY
 from live.cores import task
 from live.nodes import play

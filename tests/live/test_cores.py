@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from virtual_clock import VirtualClock
 
 from cosmo import load, method
 from cosmo.errors import InputError
@@ -14,7 +15,6 @@ from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
 from cosmo.live.limits import Buckets
 from cosmo.live.link import Link
 from cosmo.live.tasks import Fate
-from cosmo.live.virtual import VirtualClock
 from cosmo.node import Dispatcher, Method, Updater
 from live.cores import Moody, Wires, en_node, sn_node, task
 from observations import site

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from virtual_clock import VirtualClock
 
 from cosmo import load, method
 from cosmo.live.clock import (
@@ -29,7 +30,6 @@ from cosmo.live.core_sn import Peer, SnRules
 from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.link import Link
 from cosmo.live.tasks import Fate, Item
-from cosmo.live.virtual import VirtualClock
 from cosmo.node import DONE
 from live.cores import Wires, en_node, task, timed
 from observations import site

@@ -27,12 +27,12 @@ from benchmarks.raw_http2 import (
     message,
     settings,
 )
+from virtual_nodes import VirtualWorld
 
 from cosmo import load, method
 from cosmo.live import connections, wire
 from cosmo.live.client import AsyncClient
 from cosmo.live.tasks import Fate
-from cosmo.live.virtual import VirtualWorld
 from cosmo.workload import episode
 from live.nodes import pair, play, started, until
 
@@ -133,7 +133,8 @@ def test_two_hundred_slow_clients_do_not_keep_others_from_being_served():
     head = message(wire.Task(cycles=1.0, deadline_us=10**8, input=bytes(900)).SerializeToString())
 
     async def scene():
-        async with pair(method="all-local") as (here, _, client), AsyncExitStack() as all_:
+        room = {"limits.connections": 1000}  # so many that nobody has to be hung up on
+        async with pair(room, method="all-local") as (here, _, client), AsyncExitStack() as all_:
             slow = [await all_.enter_async_context(Raw(here.address)) for _ in range(200)]
             for each in slow:
                 await each.send(BEGIN, headers(1, wire.SUBMIT), frame(DATA, 0, 1, head[:-1]))

@@ -496,3 +496,26 @@ def test_what_cannot_be_served_is_refused_in_one_line(fields, why):
     with pytest.raises(InputError, match=why) as error:
         en_config(["127.0.0.1:8001"], fields)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "times"), [("GET", b"", 2), ("PUT", b"hello", 1), ("POST", b"", 1)]
+)
+def test_a_body_is_sent_once_even_if_the_service_breaks_off(method, body, times):
+    """A second attempt would have nothing left to send: an empty document in place of a whole."""
+    seen = []
+
+    async def handle(request):
+        seen.append(await request.read())
+        request.transport.abort()
+        return web.Response()
+
+    async def scene():
+        async with Service(handle) as service, http_en([service.address]) as (_, port):
+            head = f"{method} / HTTP/1.1\nHost: a\nConnection: close\n"
+            if body:
+                head += "Transfer-Encoding: chunked\n\n5\nhello\n0\n"
+            assert (await told(port, head + "\n")).startswith(b"HTTP/1.1 502 ")
+            assert seen == [body] * times
+
+    play(scene())

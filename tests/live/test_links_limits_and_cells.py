@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from virtual_parts import FadingLink
 
 from cosmo import InputError, load
 from cosmo.live import wire
@@ -54,7 +55,7 @@ def test_the_history_of_a_rate_that_changes():
     def factor(time):
         return 0.5 if time < 100.0 else 1.0
 
-    link = Link(_links(), 0, 0, up=True, history_ms=200.0, factor=factor, period_ms=100.0)
+    link = FadingLink(_links(), 0, 0, True, factor, period_ms=100.0, history_ms=200.0)
     # 60 ms at 4 Mbps, 140 ms at 8.
     mean = (60 * 4.0 + 140 * 8.0) / 200
     deviation = math.sqrt((60 * 16.0 + 140 * 64.0) / 200 - mean**2)
@@ -62,7 +63,7 @@ def test_the_history_of_a_rate_that_changes():
     assert link.statistics(50.0) == (4.0, 0.0, 0.0)
     assert link.send(2000.0, 90.0) == 90.0 + 4.0 + 6.0 + 2 * 3.0  # at the rate of its start
     assert Link(_links(), 0, 0, up=True).statistics(50.0) == (8.0, 0.0, 0.0)
-    usual = Link(_links(), 0, 0, up=True, factor=factor, period_ms=100.0)  # half a second (R19)
+    usual = FadingLink(_links(), 0, 0, True, factor, period_ms=100.0)  # half a second (R19)
     assert usual.statistics(600.0) == (8.0, 0.0, 0.0)
     assert usual.statistics(599.0)[1] > 0.0
 
@@ -70,9 +71,7 @@ def test_the_history_of_a_rate_that_changes():
 def test_a_history_that_begins_where_a_step_is_rounded_to_nothing():
     start, period_ms = 8879.4, 0.1
     assert (math.floor(start / period_ms) + 1) * period_ms == start  # no step further
-    link = Link(
-        _links(), 0, 0, up=True, history_ms=0.0625, factor=lambda _: 0.5, period_ms=period_ms
-    )
+    link = FadingLink(_links(), 0, 0, True, lambda _: 0.5, period_ms, history_ms=0.0625)
     assert start + 0.0625 - 0.0625 == start
     assert link.statistics(start + 0.0625) == (4.0, 0.0, 0.0)
 

@@ -4,7 +4,10 @@ import asyncio
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import grpc
 import pytest
@@ -21,6 +24,7 @@ from cosmo.live.realtime import RealClock
 from cosmo.live.recent_outcomes import RecentOutcomes
 from cosmo.live.tasks import Fate, Item
 from live.nodes import config, pair, play, started, until
+from slow import wait_until
 
 SLOW = {"deadline_ms": 60_000.0, "cycles": 100.0}
 EN0 = (("cosmo-en", "en0"),)
@@ -65,6 +69,36 @@ def test_what_nobody_asks_for_is_not_kept_for_ever():
         recent.note(float(number), 1.0, True)
     assert len(recent._notes) < 70_000
     assert recent.numbers(200_000.0) == (1.0, 1.0, 0.0)
+
+
+KILLED_AT_WORK = """
+import asyncio, os
+from cosmo.live.handlers import _Process
+
+async def main():
+    process = _Process("live.work:sleep", asyncio.get_running_loop())
+    process.give(("", b"", 1.0, 1.0), print)
+    while not process.ready:
+        await asyncio.sleep(0.01)
+    print(process.process.pid, flush=True)
+    await asyncio.sleep(0.2)
+    os.kill(os.getpid(), 9)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_a_function_at_work_ends_when_its_node_is_killed(tmp_path):
+    (tmp_path / "node.py").write_text(KILLED_AT_WORK)
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    printed = tmp_path / "printed"
+    with printed.open("w") as out:
+        command, environment = [sys.executable, "node.py"], os.environ | {"PYTHONPATH": paths}
+        done = subprocess.run(command, cwd=tmp_path, stdout=out, env=environment, check=False)
+    assert done.returncode == -9
+    at_work = Path(f"/proc/{int(printed.read_text())}/cmdline")
+    wait_until(lambda: not at_work.exists() or not at_work.read_bytes(), "it has left")
 
 
 def test_a_worker_that_dies_unnoticed_costs_its_next_task_and_no_more():
@@ -298,7 +332,11 @@ def test_a_reload_takes_over_all_that_it_says_it_does(tmp_path):
             assert type(there.node.core.runner.method).__name__ != "Periodic"
             await until(lambda: there.node.core.decisions > before, "the new updater decides")
             for serving, fields, why in (
-                (there, {"method.use": "all-local"}, "method.use: statuses would have another"),
+                (
+                    there,
+                    {"method.use": "all-local"},
+                    "method.use = 'all-local': its statuses have 0 numbers",
+                ),
                 (there, {"limits.connections": 3}, "limits.connections: cannot change"),
                 (here, {"method.use": "cosmo-next"}, "method"),
                 (here, {"log.decisions": "a.txt"}, "log.decisions = 'a.txt'"),

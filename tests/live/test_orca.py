@@ -7,6 +7,7 @@ import struct
 import grpc
 import pytest
 from benchmarks import raw_http2 as raw
+from virtual_clock import VirtualClock
 
 from cosmo.live import orca as orca_room
 from cosmo.live import wire
@@ -14,7 +15,6 @@ from cosmo.live.orca import SERVICE, TRAILER, Orca, OrcaLoadReportRequest
 from cosmo.live.smoothed import SmoothedLevel, SmoothedRate
 from cosmo.live.station import Station
 from cosmo.live.tasks import Fate, Item
-from cosmo.live.virtual import VirtualClock
 from live.nodes import config, play, started
 from live.still_nodes import AbortedError, Context
 from observations import site

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import compared
 import numpy as np
 import pytest
 
 from cosmo import load, method
 from cosmo.control import play
-from cosmo.live import parity
 from cosmo.live.tasks import Fate
 from cosmo.policy.registry import METHODS
 from cosmo.policy.trained import TRAINED
@@ -23,7 +23,7 @@ SHORT = ["episode.window_ms=700", "episode.warmup_ms=0"]
 def differences(scenario, make_method, found, seed, number=0):
     """Of live nodes from the simulator on one episode."""
     [simulated] = play(scenario, make_method(), [found], seed, [number])
-    return parity.differences(simulated, scenario, make_method, seed, number)
+    return compared.differences(simulated, scenario, make_method, seed, number)
 
 
 PLAIN = sorted(METHODS.keys() - TRAINED.keys())
@@ -230,8 +230,8 @@ def test_what_counts_as_a_difference(ours, theirs, same, monkeypatch):
         for number, values, named in ((3, ours, live_columns), (5, theirs, columns))
     )  # fmt: skip
     nodes = SimpleNamespace(play=lambda: live)
-    monkeypatch.setattr(parity, "VirtualWorld", lambda *told: nodes)
-    found = parity.differences(simulated, None, lambda: None)
+    monkeypatch.setattr(compared, "VirtualWorld", lambda *told: nodes)
+    found = compared.differences(simulated, None, lambda: None)
     assert found.tasks.tolist() == ([] if same else [0])
     assert (found.live, found.simulated) == ((3, 4), (5, 6))
 

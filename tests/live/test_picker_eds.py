@@ -5,7 +5,7 @@ import pytest
 from cosmo.errors import InputError
 from cosmo.live.picker import eds
 from cosmo.live.picker.envoy_config import envoy_of
-from cosmo.live.picker.sources import source_of
+from cosmo.live.picker.sources import endpoints_of, source_of
 from live.nodes import play, until
 from live.picker_scenes import Proxy, picker, picker_config
 from live.xds_scenes import XdsServer, assignment
@@ -155,3 +155,17 @@ def test_an_envoy_of_such_a_picker_asks_the_same_server():
     clusters = {each["name"]: each for each in made["static_resources"]["clusters"]}
     assert clusters["services"]["eds_cluster_config"]["service_name"] == "shop"
     assert clusters["xds"]["load_assignment"]["endpoints"]
+
+
+def test_every_weight_that_is_taken_can_be_said_as_slots():
+    found = [eds.Weighed("10.0.0.1:80", 1), eds.Weighed("10.0.0.2:80", 1_000_000)]
+    ends = endpoints_of(eds.lines_of(found, 8), picker_config().picker)
+    assert [each.slots for each in ends] == [8, 999_999]
+
+
+def test_an_address_with_a_zone_is_refused_before_it_is_acknowledged():
+    told = eds.ClusterLoadAssignment(cluster_name="c")
+    place = told.endpoints.add().lb_endpoints.add().endpoint.address.socket_address
+    place.address, place.port_value = "fe80::1%eth0", 80
+    with pytest.raises(ValueError, match="zone"):
+        eds._usable(told)

@@ -4,7 +4,6 @@ import asyncio
 import io
 import json
 import os
-import time
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from cosmo.policy.rules.run import RuleDispatcher
 from cosmo.policy.trained import TRAINED
 from live.nodes import play, until
 from live.picker_scenes import Proxy, answered, destination, headers, picker, picker_config, quiet
+from slow import computing
 
 GROUP = picker_config().picker
 
@@ -234,9 +234,9 @@ def test_thousands_of_endpoints_can_all_be_replaced_at_once():
     many = [[endpoint(f"10.{k}.{n // 250}.{n % 250}:80", GROUP) for n in range(4096)]
             for k in (0, 1)]  # fmt: skip
     places, _ = arranged([], [], many[0])
-    start_s = time.process_time()
-    places, same = arranged(places, range(0, 4096, 2), many[1])
-    assert time.process_time() - start_s < 2.0  # looking through all for each takes a minute
+    with computing() as taken:
+        places, same = arranged(places, range(0, 4096, 2), many[1])
+    assert taken.s < 2.0  # looking through all for each takes a minute
     assert len(places) == 4096 + 2048
     assert same
 

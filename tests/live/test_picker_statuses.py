@@ -12,6 +12,7 @@ import pytest
 from cosmo import InputError
 from cosmo.live import wire
 from cosmo.live.config import DOCUMENTS, changed_config, load_config
+from cosmo.live.daemon import reload
 from cosmo.live.logs import Log
 from cosmo.live.peers import channel_of
 from cosmo.live.readings import metric_names
@@ -339,12 +340,7 @@ def test_an_agent_runs_no_task_and_needs_a_method_that_sends():
 
 
 def test_an_agent_and_a_picker_with_certificates(tmp_path):
-    authority = Authority(tmp_path / "ca", "authority")
-
-    def tls(name):
-        certificate, key = authority.signed(name)
-        given = {"certificate": certificate, "key": key, "authority": authority.authority}
-        return {f"tls__{field}": str(value) for field, value in given.items()}
+    tls = Authority(tmp_path / "ca", "authority").fields
 
     async def scene():
         async with services(1) as [service], agents([service], **tls("agents")) as [agent]:
@@ -357,6 +353,24 @@ def test_an_agent_and_a_picker_with_certificates(tmp_path):
                 await until(lambda: knows(serving, service, 0.0), "it is known")
             denied = await refused(agent, "else", **tls("picker0"))
             assert denied == grpc.StatusCode.PERMISSION_DENIED
+
+    play(scene())
+
+
+def test_pickers_that_share_a_name_are_said_once():
+    async def scene():
+        async with services(1) as [service], agents([service], agent__pickers=2) as [agent]:
+            where = listed([service], [f"push={agent.port}"])
+            told = {**LSQ, "picker__inputs": "push", "name": "twin"}
+            log, line = agent.log._stream, "several nodes have one name, and take turns here"
+            async with picker(where, **told) as serving:
+                await until(lambda: knows(serving, service, 0.0), "the first is told")
+            async with picker(where, **told):  # a restart is none
+                await until(lambda: log.getvalue().count("en connected") == 2, "another start")
+                assert line not in log.getvalue()
+                async with picker(where, **told):
+                    await until(lambda: log.getvalue().count("en connected") > 6, "they take turns")
+            assert log.getvalue().count(line) == 1
 
     play(scene())
 
@@ -434,7 +448,7 @@ def test_what_an_agent_s_file_must_not_say(field, value, why):
 def test_the_files_of_the_page_for_operators_are_files(tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "tasks" / "behind_envoy.md").read_text()
     found = dict(re.findall(r"^```toml\n# (\w+\.toml)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
-    assert len(found) == 5
+    assert len(found) == 6
     for name, text in found.items():
         (tmp_path / name).write_text(text)
         documents = DOCUMENTS if "extends" in text else metric_names.DOCUMENTS
@@ -457,5 +471,30 @@ def test_endpoints_that_go_take_their_statuses_with_them():
                 await until(lambda: made[1].asked > 3, "the other is still read")
                 assert made[0].asked <= gone + 1
                 assert f'sn="{made[0].address}"' not in serving.admin.text()
+
+    play(scene())
+
+
+def test_a_picker_that_went_by_no_statuses_can_change_to_a_method_that_does():
+    async def scene():
+        async with services(2) as made, AsyncExitStack() as stack:
+            where = listed(made, [f"scrape={each.port}" for each in made])
+            serving = await stack.enter_async_context(picker(where, **SOON))
+            proxy = await stack.enter_async_context(Proxy(serving.address))
+            assert await proxy.request()
+            assert not any(each.asked for each in made)  # in-flight
+            changed = changed_config(
+                serving.config, {name.replace("__", "."): value for name, value in LSQ.items()}
+            )
+            reload(serving, lambda: changed)
+            made[0].page = vllm_page(9)
+            await until(lambda: knows(serving, made[0], 9.0), "it is read")
+            assert (await proxy.request())[0] == made[1].address
+            again = changed_config(changed, {"method.use": "power-of-d:numbers=4"})
+            reload(serving, lambda: again)
+            assert "its statuses have 4 numbers, and the other nodes have been told of 1" in (
+                serving.log._stream.getvalue()
+            )
+            assert serving.config.method.use == changed.method.use
 
     play(scene())

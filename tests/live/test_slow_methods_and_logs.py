@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from virtual_clock import VirtualClock
 
 from cosmo import load
 from cosmo.live import guarded_dispatcher
 from cosmo.live.decisions import DecisionLog
 from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
 from cosmo.live.tasks import Fate, Item
-from cosmo.live.virtual import VirtualClock
 from cosmo.node import Dispatcher, Method
 from live.cores import en_node, task
 from observations import site

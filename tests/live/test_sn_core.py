@@ -10,6 +10,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from virtual_clock import VirtualClock
 
 from cosmo import load
 from cosmo.live.clock import Emulated
@@ -17,7 +18,6 @@ from cosmo.live.core_sn import SnCore, SnRules
 from cosmo.live.link import Link
 from cosmo.live.tasks import Fate
 from cosmo.live.updater_runner import GuardedUpdaterRunner
-from cosmo.live.virtual import VirtualClock
 from live.cores import Rides, Timed, Wires, sn_node, task, timed
 from observations import site
 

@@ -8,13 +8,13 @@ import math
 
 import numpy as np
 import pytest
+from virtual_clock import VirtualClock
 
 from cosmo import load
 from cosmo.live.clock import CHANGE, FINISH
 from cosmo.live.realtime import RealClock
 from cosmo.live.station import Station
 from cosmo.live.tasks import Fate
-from cosmo.live.virtual import VirtualClock
 from cosmo.node import DONE, EXPIRED, REFUSED, WORK
 from live.cores import en_node, sn_node, task
 from observations import site

@@ -25,7 +25,8 @@ def assignment(cluster, *endpoints):
 class XdsServer:
     """State of the world, one stream a client."""
 
-    def __init__(self):
+    def __init__(self, credentials=None):
+        self._credentials = credentials
         self.asked, self._streams, self._said, self.port = [], [], 0, 0
 
     async def stream(self, _, context):
@@ -59,7 +60,10 @@ class XdsServer:
         server.add_generic_rpc_handlers(
             [grpc.method_handlers_generic_handler(service, {name: handler})]
         )
-        self.port = server.add_insecure_port(f"127.0.0.1:{port}")
+        if self._credentials is None:
+            self.port = server.add_insecure_port(f"127.0.0.1:{port}")
+        else:
+            self.port = server.add_secure_port(f"127.0.0.1:{port}", self._credentials)
         await server.start()
         return server
 

@@ -4,49 +4,14 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, create_model, model_validator
 
 from cosmo.documents import Documents, dump
-from cosmo.scenario.fields import MOST_MS, Count, Hops, NotNegative, Positive, Range
+from cosmo.live.config_fields import Address, Group, Index, Millis, Name, Seconds
+from cosmo.live.config_services import AgentGroup, HttpGroup, PickerGroup
+from cosmo.scenario.fields import Count, Hops, NotNegative, Positive, Range
 from cosmo.scenario.topology import Node, fields_of_nodes
-
-
-def _has_port(address: str) -> str:
-    """Refuse a port that there is not: gRPC would take it modulo 65536, without a word."""
-    if int(address.rpartition(":")[2]) > 65535:
-        raise PydanticCustomError("port", "Input should have a port from 0 to 65535")
-    return address
-
-
-def _has_host(url: str) -> str:
-    try:
-        place = urlsplit(url)
-        good = bool(place.hostname) and place.port != 0
-    except ValueError:
-        good = False
-    if not good:
-        raise PydanticCustomError("url", "Input should have a host, and a port from 1 to 65535")
-    return url
-
-
-# gRPC counts in 32 bits, and ends the process at a number that has more.
-Index = Annotated[int, Field(strict=True, ge=0, le=100_000)]
-Millis = Annotated[Positive, Field(le=MOST_MS)]
-Seconds = Annotated[Positive, Field(ge=0.01, le=1e6)]
-Address = Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$"), AfterValidator(_has_port)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,60}$")]
-Port = Annotated[int, Field(strict=True, ge=0, le=65535)]
-Url = Annotated[
-    str, Field(pattern=r"^http://[^\s/]+(/\S*)?$", max_length=1000), AfterValidator(_has_host)
-]
-ReadingMillis = Annotated[Millis, Field(ge=5)]  # between two readings of a page of metrics
-
-
-class _Group(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Peer(Node):
@@ -59,7 +24,7 @@ class Peer(Node):
     down_mbps: Positive
 
 
-class _Columns(_Group):
+class _Columns(Group):
     @model_validator(mode="after")
     def _complete(self) -> "_Columns":
         if len({len(column) for column in self.model_dump().values()}) > 1:
@@ -82,7 +47,7 @@ NodeColumns = create_model(
 )
 
 
-class SiteGroup(_Group):
+class SiteGroup(Group):
     """All ENs and SNs, where several SNs are shared: who keeps to whom depends on all of them."""
 
     reach: tuple[tuple[Index, ...], ...] = ()  # of each EN, the SNs in the order of its peers
@@ -107,7 +72,7 @@ class SiteGroup(_Group):
         return sum(number in row for row in self.reach)
 
 
-class MethodGroup(_Group):
+class MethodGroup(Group):
     """Who decides."""
 
     use: str  # as in `cosmo simulate --method`
@@ -126,7 +91,7 @@ def _words(command: str) -> list[str]:
         return []
 
 
-class Handler(_Group):
+class Handler(Group):
     """Who does the work: `emulate` holds a slot, `python` calls a function, `command` a program.
 
     `testbed` holds a slot for as long as the input says, and takes the node's speed and tasks of
@@ -149,7 +114,7 @@ class Handler(_Group):
         return self
 
 
-class Expected(_Group):
+class Expected(Group):
     """What tasks are expected: methods scale what they see by it."""
 
     input_bytes: Range
@@ -161,7 +126,7 @@ class Expected(_Group):
     reservation_floor_bytes: NotNegative  # R9
 
 
-class LinkGroup(_Group):
+class LinkGroup(Group):
     """What the links are like (R13)."""
 
     hops: Hops
@@ -172,7 +137,7 @@ class LinkGroup(_Group):
     emulate_rate: bool  # false: only for the delay of its hops, as the network itself is slow
 
 
-class Behaviour(_Group):
+class Behaviour(Group):
     """What a node does when others do not."""
 
     late: Literal["drop", "finish"]  # tasks whose budget is gone: stop, or go on as R11 says
@@ -191,7 +156,7 @@ class Behaviour(_Group):
     drain_s: Annotated[NotNegative, Field(le=1e6)]  # after SIGTERM, for tasks that are under way
 
 
-class Limits(_Group):
+class Limits(Group):
     """What strangers can ask for."""
 
     input_bytes: Annotated[int, Field(strict=True, ge=1, le=10**9)]
@@ -203,7 +168,7 @@ class Limits(_Group):
     receive_s: Seconds  # a call whose input is not whole after so long is refused
 
 
-class Tls(_Group):
+class Tls(Group):
     """Certificates; all empty: none, which is for one machine only."""
 
     certificate: str
@@ -220,7 +185,7 @@ class Tls(_Group):
         return self
 
 
-class Log(_Group):
+class Log(Group):
     """What is written down."""
 
     level: Literal["debug", "info", "warning"]
@@ -229,7 +194,7 @@ class Log(_Group):
     seconds: Positive = 60.0  # after which a file is written, whatever it has
 
 
-class Scales(_Group):
+class Scales(Group):
     """R18."""
 
     wait_ms: Positive
@@ -240,67 +205,14 @@ class Scales(_Group):
     most_age: Positive
 
 
-class Prices(_Group):
+class Prices(Group):
     """R16."""
 
     success: Positive
     per_number: NotNegative
 
 
-class PickerGroup(_Group):
-    """What a picker chooses from, and what it does beyond a method's word."""
-
-    # static:ADDRESS,… file:PATH dns:NAME:PORT …: where endpoints are listed (`live.picker.sources`)
-    endpoints: str = ""
-    every_s: Seconds = 1.0  # between two looks at what cannot be watched
-    endpoint: Node = Node(
-        slots=1, cycles_per_ms=1.0, storage_bytes=1e9, queue_capacity=1000
-    )  # what is not said of one
-    deadline_ms: Annotated[Millis, Field(le=900_000)] = 15_000.0  # of a request that says nothing
-    ranked: Annotated[int, Field(strict=True, ge=1, le=16)] = 3  # endpoints in an answer
-    shed: bool = False  # 429 for what the method rejects; else it goes to the least busy endpoint
-    link_mbps: Positive = 10_000.0
-    # What is heard of endpoints: a picker reads their metrics (scrape), or agents beside them
-    # decide when to send a status (push).
-    inputs: Literal["none", "scrape", "push"] | tuple[Literal["scrape", "push"], ...] = "none"
-    metrics: str = "vllm"  # their names: a preset (`live.readings.metric_names`), or a file
-    metrics_labels: dict[str, str] = {}  # that samples must have
-    scrape_ms: ReadingMillis = 50.0
-    scrape_port: Port = 0  # of the page with metrics; 0: the endpoint's own
-    push_port: Port = 7700  # of agents, on the endpoints' hosts
-    agent_name: Name | Literal[""] = ""  # in certificates of agents; empty: their IP address
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The inputs as a tuple."""
-        if isinstance(self.inputs, tuple):
-            return self.inputs
-        return () if self.inputs == "none" else (self.inputs,)
-
-
-class AgentGroup(_Group):
-    """The service that an agent stands beside, and whom it tells of it."""
-
-    url: Url | Literal[""] = ""  # of the page with its metrics
-    metrics: str = "vllm"  # their names: a preset (`live.readings.metric_names`), or a file
-    labels: dict[str, str] = {}  # that samples must have
-    read_ms: ReadingMillis = 50.0
-    pickers: Annotated[int, Field(strict=True, ge=1, le=256)] = 2  # that may watch it at a time
-
-
-class HttpGroup(_Group):
-    """HTTP requests at an EN, which it forwards to the HTTP services of its SNs."""
-
-    listen: Address | Literal[""] = ""  # empty: none are taken
-    deadline_ms: Annotated[Millis, Field(le=900_000)] = 15_000.0  # of a request that says nothing
-    tries: Annotated[int, Field(strict=True, ge=1, le=16)] = (
-        3  # SNs, while none can be connected to
-    )
-    shed: bool = True  # 429 for what the method rejects; else it goes to the least busy SN
-    idle_s: Seconds = 300.0  # an answer of which nothing comes for so long is cut off
-
-
-class NodeConfig(_Group):
+class NodeConfig(Group):
     """One daemon."""
 
     role: Literal["en", "sn", "picker", "agent"]
@@ -341,8 +253,9 @@ class NodeConfig(_Group):
             raise ValueError("orca = true: must be false unless the node is an SN")
         if (self.role == "picker") != bool(self.picker.endpoints):
             raise ValueError("picker.endpoints: must be given for a picker, and for no other node")
-        if (self.role == "agent") != bool(self.agent.url):
+        if (self.role == "agent") != bool(self.agent.url or self.agent.service):
             raise ValueError("agent.url: must be given for an agent, and for no other node")
+        self._check_services()
         alone = self.role in ("picker", "agent")
         if alone and (self.peers or self.site.reach):
             raise ValueError("peers: must be empty for a picker or an agent")
@@ -360,13 +273,34 @@ class NodeConfig(_Group):
         for number, peer in enumerate(self.peers):
             if self.role == "en" and not (peer.address or (peer.http and self.http.listen)):
                 raise ValueError(f"peers.{number}.address: an SN must have one")
-        if self.http.listen:
+        if self.http.listen and self.role == "en":
             self._check_http()
         return self
 
+    def _check_services(self) -> None:
+        """What is asked of services, and how."""
+        agent, http = self.agent, self.http.listen
+        if agent.url and agent.service:
+            raise ValueError('agent.url: must be "" where agent.service is given')
+        if agent.service and (not http or http == agent.service):
+            raise ValueError(
+                f"http.listen = {http!r}: must be a port in front of agent.service ="
+                f" {agent.service!r}"
+            )
+        if http and not (self.role == "en" or agent.service):
+            raise ValueError(
+                f"http.listen = {http!r}: must be empty unless for an EN, or with agent.service"
+            )
+        encrypted = {
+            "agent.url": agent.url.startswith("https:"),
+            "picker.scrape_tls": self.picker.scrape_tls,
+            "picker.endpoints": self.picker.endpoints.startswith("eds:https:"),
+        }
+        for name, wanted in encrypted.items():
+            if wanted and not self.tls.certificate:
+                raise ValueError(f"tls.certificate: must be given, as {name} asks for encryption")
+
     def _check_http(self) -> None:
-        if self.role != "en":
-            raise ValueError(f"http.listen = {self.http.listen!r}: must be empty unless for an EN")
         if not any(peer.http for peer in self.peers):
             raise ValueError("peers.0.http: at least one SN must have an HTTP service")
         for number, peer in enumerate(self.peers):

@@ -112,29 +112,6 @@ class SnCore(Core):
         self.runner = runner
         self.begin()
 
-    # Outages, where a process is not really killed: then its successor knows nothing anyway.
-
-    def fail(self) -> list[Item]:
-        """Lose all that the SN has and knows (R38); the tasks that are lost.
-
-        Links go on with what they were handed before. Nothing may be asked of it until it returns.
-        """
-        lost = self.station.clear()
-        for timer in (*self._work.values(), self._next):
-            if timer is not None:
-                timer.cancel()
-        self._work.clear()
-        self.recent = RecentOutcomes(self.rules.history_ms)
-        self._sent.clear()
-        self.peers = [Peer(np.zeros(self._carries), here=peer.here) for peer in self.peers]
-        return lost
-
-    def come_back(self) -> None:
-        """Be there again, with nothing; the updater is asked as at the start."""
-        self.up_since_ms = self._clock.now()
-        if self.up_since_ms <= self.rules.until_ms:
-            self.begin()
-
     # Tasks.
 
     def arrive(self, item: Item, en: int | None) -> None:

@@ -1,44 +1,28 @@
 """A node's own account of one direction of a link (R13): when it is free, and how fast it was."""
 
-import math
-from collections.abc import Callable
-
 from cosmo.node import Links
 from cosmo.node.units import BYTES_PER_MS
-
-Factor = Callable[[float], float]  # of the nominal rate, at a time
 
 
 class Link:
     """A FIFO of messages that leave one after another at the link's rate."""
 
-    def __init__(
-        self,
-        links: Links,
-        en: int,
-        column: int,
-        up: bool,
-        history_ms: float = 500.0,
-        factor: Factor | None = None,
-        period_ms: float = 0.0,
-        carried: bool = False,
-    ) -> None:
+    def __init__(self, links: Links, en: int, column: int, up: bool, carried: bool = False) -> None:
         """Between an EN and the SN in that column of its reach, from the EN (`up`) or to it.
 
-        `factor` says how the rate changes, in steps of `period_ms`; constant without. Of a link
-        that is `carried` by a network as slow as itself, only the delay of its hops is left to add.
+        Of a link that is `carried` by a network as slow as itself, only the delay of its hops is
+        left to add.
         """
         place = en, column
         mbps = links.up_mbps[place] if up else links.down_mbps[place]
         self._nominal = float(mbps) * BYTES_PER_MS
         self._hops, self._hop_ms = int(links.hops[place]), float(links.hop_delay_ms[place])
         self._packet = links.packet_bytes
-        self._history, self._factor, self._period = history_ms, factor, period_ms
         self._carried = carried
         self._free = 0.0
 
     def _rate(self, time: float) -> float:
-        return self._nominal if self._factor is None else self._nominal * self._factor(time)
+        return self._nominal
 
     def _arrival(self, size: float, start: float, rate: float) -> float:
         last_packet_ms = min(size, self._packet) / rate
@@ -71,20 +55,5 @@ class Link:
         self._free = 0.0
 
     def statistics(self, now: float) -> tuple[float, float, float]:
-        """Mean rate over the history, its deviation, and the rate now minus the mean, in Mbps."""
-        rate = self._rate(now) / BYTES_PER_MS
-        start = max(0.0, now - self._history)
-        if self._factor is None or now <= start:
-            return rate, 0.0, 0.0
-        first, second, left = 0.0, 0.0, start
-        while left < now:
-            right = min(now, (math.floor(left / self._period) + 1.0) * self._period)
-            if right <= left:
-                right = now
-            value = self._rate(0.5 * (left + right)) / BYTES_PER_MS
-            first += value * (right - left)
-            second += value * value * (right - left)
-            left = right
-        mean = first / (now - start)
-        deviation = math.sqrt(max(0.0, second / (now - start) - mean * mean))
-        return mean, deviation, rate - mean
+        """Mean rate of the recent past, its deviation, and the rate now minus the mean, in Mbps."""
+        return self._nominal / BYTES_PER_MS, 0.0, 0.0

@@ -80,14 +80,35 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials | None:
     return grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=True)
 
 
-def server_ssl(tls: Tls, protocol: str = "h2") -> ssl.SSLContext | None:
-    """The same for a server of HTTP that is not gRPC's own."""
+def channel_credentials(tls: Tls) -> grpc.ChannelCredentials | None:
+    """Those that this node shows to gRPC servers of the authority; None without certificates."""
     if not tls.certificate:
         return None
-    _files(tls)  # says what cannot be read
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    key, certificate, authority = _files(tls)
+    return grpc.ssl_channel_credentials(authority, key, certificate)
+
+
+def server_ssl(tls: Tls, protocol: str = "h2") -> ssl.SSLContext | None:
+    """The same as `server_credentials` for a server of HTTP that is not gRPC's own."""
+    if not tls.certificate:
+        return None
+    made = _context(tls, ssl.PROTOCOL_TLS_SERVER)
     made.verify_mode = ssl.CERT_REQUIRED
+    made.set_alpn_protocols([protocol])
+    return made
+
+
+def client_ssl(tls: Tls) -> ssl.SSLContext:
+    """What this node shows to HTTP servers, which must have a certificate of the authority for
+    their own name. InputError if the files cannot be used.
+    """
+    return _context(tls, ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _context(tls: Tls, side: int) -> ssl.SSLContext:
+    _files(tls)  # says what cannot be read
+    made = ssl.SSLContext(side)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         made.load_cert_chain(tls.certificate, tls.key)
         made.load_verify_locations(tls.authority)
@@ -95,7 +116,6 @@ def server_ssl(tls: Tls, protocol: str = "h2") -> ssl.SSLContext | None:
         raise InputError(
             f"tls.certificate = {tls.certificate!r}: is none for this key ({error.reason})"
         ) from None
-    made.set_alpn_protocols([protocol])
     return made
 
 
@@ -104,10 +124,9 @@ def channel_of(config: NodeConfig, address: str, name: str) -> grpc.aio.Channel:
     patience_ms = max(int(config.behaviour.silent_ms), 100)  # the last of a name counts
     alive = [("grpc.keepalive_time_ms", patience_ms), ("grpc.keepalive_timeout_ms", patience_ms)]
     options: list[tuple[str, Any]] = [*CHANNEL_OPTIONS, *alive, *sizes(config.limits.input_bytes)]
-    if not config.tls.certificate:
+    credentials = channel_credentials(config.tls)
+    if credentials is None:
         return grpc.aio.insecure_channel(address, options)
-    key, certificate, authority = _files(config.tls)
-    credentials = grpc.ssl_channel_credentials(authority, key, certificate)
     options.append(("grpc.ssl_target_name_override", name))
     return grpc.aio.secure_channel(address, credentials, options)
 

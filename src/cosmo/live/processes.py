@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cosmo.errors import EngineError
+from cosmo.files import temporary_folder
 from cosmo.live.config import NodeConfig, changed_config, config_text
 
 _START_S = 60.0  # long after the slowest machine, and still an end
@@ -120,8 +120,7 @@ def nodes(
         told = changed_config(config, {"listen": network.listen(config.name), **fields})
         started.append(Running(told, folder, network.command(config.name)))
 
-    with tempfile.TemporaryDirectory(prefix="cosmo-live-") as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         try:
             for config in sns:
                 start(config, {})

@@ -1,7 +1,7 @@
 """An agent beside a service that knows nothing of this package: an SN that runs no task itself.
 
-Its state is what the service's own metrics say. When to tell which picker, and what, its method's
-updater decides, over the protocol that SNs have.
+Its state is what the service's own metrics say, or what `http_en.counting` counts. When to tell
+which picker, and what, its method's updater decides, over the protocol that SNs have.
 """
 
 import time
@@ -16,10 +16,11 @@ from cosmo.live import wire
 from cosmo.live.config import NodeConfig, Peer
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Measured
-from cosmo.live.peers import names_of
-from cosmo.live.readings.metering import Reading
+from cosmo.live.peers import client_ssl, names_of
+from cosmo.live.readings.metering import Meter, Reading
 from cosmo.live.readings.metric_names import load_names
-from cosmo.live.readings.scraper import READ, Scraper
+from cosmo.live.readings.pages import Page
+from cosmo.live.readings.scraper import MOST_BYTES, READ, Scraper
 from cosmo.live.readings.states import state_of
 from cosmo.live.realtime import RealClock
 from cosmo.live.serve_sn import SnServer
@@ -82,12 +83,15 @@ class AgentServer(SnServer):
         self._station = self.core.station = ServiceStation(self.site)
         self._readable = False  # whether the state is that of the service
         self._read_s = time.monotonic()
-        agent = config.agent
-        self._scraper = Scraper(
-            *(agent.url, load_names(agent.metrics), agent.labels, config.node.slots, clock),
-            *(agent.read_ms, config.behaviour.silent_ms),
-        )
+        self._scraper = self._made_scraper(config) if config.agent.url else None
         self._begun, self._result = False, ""
+
+    def _made_scraper(self, config: NodeConfig) -> Scraper:
+        agent = config.agent
+        encrypted = client_ssl(config.tls) if agent.url.startswith("https:") else None
+        page = Page(agent.url, MOST_BYTES, encrypted)
+        meter = Meter(load_names(agent.metrics), agent.labels, config.node.slots)
+        return Scraper(page, meter, self.clock, agent.read_ms, config.behaviour.silent_ms)
 
     def _runner(self, method: Method) -> GuardedUpdaterRunner:
         use = self.config.method.use
@@ -112,6 +116,7 @@ class AgentServer(SnServer):
 
     def begin(self) -> None:
         """Start reading; decisions begin with the first reading."""
+        assert self._scraper is not None
         self._scraper.begin(self._heard, self._told, self._silent)
 
     def handlers(self) -> list[Any]:
@@ -123,7 +128,8 @@ class AgentServer(SnServer):
 
     async def close(self) -> None:
         """Read no longer."""
-        await self._scraper.close()
+        if self._scraper is not None:
+            await self._scraper.close()
         await super().close()
 
     # The service.
@@ -172,7 +178,7 @@ class AgentServer(SnServer):
 
     def measured(self, now: float) -> list[Measured]:
         """What operators look at, beside what is counted."""
-        age_s = time.monotonic() - self._read_s
+        age_s = time.monotonic() - self._made_s()
         return [*super().measured(now), ("reading_age_seconds", {}, age_s)]
 
 

@@ -53,6 +53,18 @@ class _En:
         self.seen: set[tuple[int, int]] = set()
         self.order: deque[tuple[int, int]] = deque()
         self.out: asyncio.Queue[Any] | None = None  # of its Watch stream
+        self.boot = 0  # of who has that stream
+        # Boots whose stream another one took over: one that comes back shares its name with others.
+        self.replaced: deque[int] = deque(maxlen=8)
+        self.shared = False
+
+    def found_shared(self, boot: int) -> bool:
+        """A stream begins; whether it is the first to show that several nodes have its name."""
+        if self.out is not None and self.boot != boot:
+            self.replaced.append(self.boot)
+        self.boot, before = boot, self.shared
+        self.shared = before or boot in self.replaced
+        return self.shared and not before
 
     def fresh(self, boot: int, number: int) -> bool:
         """Whether this task has not been seen before."""
@@ -219,7 +231,8 @@ class SnServer(NodeServer):
         call = item.context[1]
         if not call.answer.done():
             held_us = int((self.clock.now() - call.received_ms) * 1000.0)
-            told = {"output": output} if fate == Fate.DONE else {"reason": _line(output)}
+            reason = output.decode(errors="replace")[:200]
+            told = {"output": output} if fate == Fate.DONE else {"reason": reason}
             if rider is not None:
                 waited_us = int((self.clock.now() - made_ms) * 1000.0)
                 told["status"] = wire.Status(
@@ -254,6 +267,8 @@ class SnServer(NodeServer):
                 f"the EN has version {hello.version} and statuses of"
                 f" {hello.carries} numbers, this SN {wire.VERSION} and {carries}",
             )
+        if self._states[en].found_shared(hello.boot):
+            self.log.warning("several nodes have one name, and take turns here", en=name)
         out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
         _end(self._states[en].out)  # its stream of before, if that still seems to be there
         self._states[en].out = out
@@ -382,7 +397,3 @@ def _end(out: "asyncio.Queue[Any] | None") -> None:
         if out.full():
             out.get_nowait()
         out.put_nowait(None)
-
-
-def _line(text: bytes) -> str:
-    return text.decode(errors="replace")[:200]

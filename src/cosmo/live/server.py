@@ -133,7 +133,10 @@ class NodeServer:
             if getattr(config.limits, name) != getattr(self.config.limits, name):
                 raise InputError(f"limits.{name}: cannot change while the node runs")
         if carries != self._carries:
-            raise InputError("method.use: statuses would have another length; restart the node")
+            raise InputError(
+                f"method.use = {config.method.use!r}: its statuses have {carries} numbers, and the"
+                f" other nodes have been told of {self._carries}; restart the node"
+            )
 
     def _take_limits(self, config: NodeConfig) -> None:
         old = self.config.limits

@@ -49,6 +49,11 @@ def _parts_of(config: NodeConfig) -> tuple[Any, Any]:
             return PickerServer, PickerListener
         if config.http.listen:
             from cosmo.live.http_en.listener import HttpListener
+
+            if role == "agent":
+                from cosmo.live.http_en.counting import CountingAgent
+
+                return CountingAgent, HttpListener
             from cosmo.live.http_en.serve_http import HttpEnServer
 
             return HttpEnServer, HttpListener

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 from cosmo.errors import InputError
+from cosmo.interrupts import leave_with_parent
 
 Function = Callable[[str, bytes, float, float], bytes]
 
@@ -31,6 +32,7 @@ def work(target: str, pipe: Connection) -> None:
     """The life of a worker process: ready, then a task and its output at a time."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # its owner decides when it ends
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    leave_with_parent()  # also in the middle of a task: nobody waits for its end any more
     function = function_of(target)
     pipe.send((True, b""))
     while True:

@@ -1,4 +1,4 @@
-"""The ports of an EN that takes HTTP requests: gRPC's, and that of HTTP."""
+"""The ports of a node that takes HTTP requests: gRPC's, and that of HTTP."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from cosmo.live.http_en.messages import as_it_came
 from cosmo.live.peers import server_ssl
 
 if TYPE_CHECKING:
-    from cosmo.live.http_en.serve_http import HttpEnServer
+    from cosmo.live.http_en.taking import TakesHttp
 
 _LINGER_S = 1.0  # that the rest of a body is read, so that its sender sees the answer
 _QUIET = logging.getLogger("cosmo.http")
@@ -34,7 +34,7 @@ class _HungUp(asyncio.Protocol):
 class HttpListener(GrpcListener):
     """Listens on both as soon as it is made; takes requests and calls once it is started."""
 
-    def __init__(self, node: "HttpEnServer", config: NodeConfig) -> None:
+    def __init__(self, node: "TakesHttp", config: NodeConfig) -> None:
         super().__init__(node, config)
         self._http_ssl = server_ssl(config.tls, "http/1.1")
         host, _, port = config.http.listen.rpartition(":")

@@ -1,6 +1,5 @@
 """An EN that takes HTTP requests as well, and has the HTTP services of its SNs answer them."""
 
-import asyncio
 import math
 from typing import Any
 
@@ -8,11 +7,11 @@ from aiohttp import web
 
 from cosmo.live.config import NodeConfig, Peer
 from cosmo.live.http_en.core_http import HttpEnCore
-from cosmo.live.http_en.forwarding import Forwarder, HttpCall
-from cosmo.live.http_en.messages import said
+from cosmo.live.http_en.forwarding import Forwarder
+from cosmo.live.http_en.services import HttpCall
+from cosmo.live.http_en.taking import TakesHttp
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Measured
-from cosmo.live.peers import connected_by
 from cosmo.live.picker.endpoints import Endpoint, Place
 from cosmo.live.picker.ext_proc import asked
 from cosmo.live.realtime import RealClock
@@ -33,7 +32,7 @@ def _raw(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-class HttpEnServer(EnServer):
+class HttpEnServer(TakesHttp, EnServer):
     """The transport of tasks and of requests."""
 
     core: HttpEnCore
@@ -57,46 +56,14 @@ class HttpEnServer(EnServer):
 
     # Clients.
 
-    async def take(self, request: web.BaseRequest) -> web.StreamResponse:
-        """An HTTP request of a client; its answer."""
-        if request.transport is None:
-            raise ConnectionResetError("the client has gone")
-        refusal = self._refusal(request)
-        if refusal is not None:
-            self.counters.add("turned_away_total", status=str(refusal.status))
-            return refusal
-        call = HttpCall(request)
+    async def serve_http(self, call: HttpCall) -> web.StreamResponse:
+        """Have a service answer."""
         item = self._requested(call)
-        self._calls += 1
         try:
-            with self.callers.busy(call):
-                return await self.forwarder.forward(call, item)
-        except (asyncio.CancelledError, ConnectionError):
-            self.counters.add("cancelled_total")
-            raise
-        except Exception as error:
-            self.log.warning("a request has failed", why=f"{type(error).__name__}: {error}"[:200])
-            return said(500, "the EN has failed", close=True)
+            return await self.forwarder.forward(call, item)
         finally:
-            self._calls -= 1
             if not item.ended:
                 self.core.cancel(item)
-
-    def _refusal(self, request: web.BaseRequest) -> web.Response | None:
-        """The answer to a request that is not taken at all."""
-        if self.draining:
-            return said(503, "the EN is about to stop", close=True)
-        limits = self.config.limits
-        peer, allowed = connected_by(request.transport, self.config.tls)
-        if not allowed:
-            return said(403, "this certificate may not call here", close=True)
-        if request.method == "CONNECT" or request.headers.get("Upgrade", "").lower() == "websocket":
-            return said(501, "connections that are taken over are not passed on", close=True)
-        if (request.content_length or 0) > limits.input_bytes:
-            return said(413, f"must be at most {limits.input_bytes} bytes", close=True)
-        if self._calls >= limits.calls or not self._buckets.take(peer):
-            return said(429, "too many calls", close=request.can_read_body)
-        return None
 
     def _requested(self, call: HttpCall) -> Item:
         headers = call.request.headers

@@ -71,6 +71,11 @@ class PickerCore(EnCore):
         self._vacant = {k for k, place in enumerate(self.places) if not place.present}
         self._shut = frozenset(self._vacant | self._away_until.keys())
 
+    def expect(self, carries: int) -> None:
+        """Statuses have so many numbers from now on; none has come before."""
+        for cache in self.caches:
+            cache.numbers = np.zeros(carries)
+
     # Requests.
 
     def pick(self, item: Item, allowed: frozenset[int] | None) -> None:

@@ -14,7 +14,8 @@ import grpc
 
 from cosmo.errors import InputError
 from cosmo.live import wire
-from cosmo.live.peers import CHANNEL_OPTIONS
+from cosmo.live.config import Tls
+from cosmo.live.peers import CHANNEL_OPTIONS, channel_credentials
 from cosmo.live.picker.descriptors import (
     BYTES,
     ENUM,
@@ -28,9 +29,10 @@ from cosmo.live.picker.endpoints import MOST_ENDPOINTS
 
 STREAM = "/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints"
 TYPE = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
-_SPEC = re.compile(r"([^\s/]+:\d{1,5})/(\S{1,200})")
+_SPEC = re.compile(r"(https://)?([^\s/]+:\d{1,5})/(\S{1,200})")
 _MOST_BYTES = 16 * 1024 * 1024  # of a response
 _MOST_WEIGHT = 1_000_000
+_MOST_SLOTS = 999_999  # that a line of endpoints can say
 _LONGEST_S = 30.0  # between two attempts
 # gRPC's servers hang up on clients that ask more often than every 5 min whether they are alive.
 _OPTIONS = [
@@ -80,6 +82,7 @@ class Where(NamedTuple):
 
     server: str  # HOST:PORT
     cluster: str
+    encrypted: bool
 
 
 class Weighed(NamedTuple):
@@ -90,18 +93,30 @@ class Weighed(NamedTuple):
 
 
 def where_of(spec: str) -> Where:
-    """Of HOST:PORT/CLUSTER; InputError for anything else."""
+    """Of HOST:PORT/CLUSTER, with https:// before it if encrypted; InputError for anything else."""
     match = _SPEC.fullmatch(spec)
-    if match is None or int(match[1].rpartition(":")[2]) > 65535:
-        raise InputError(f"picker.endpoints: {spec!r} must look like HOST:PORT/CLUSTER after eds:")
-    return Where(match[1], match[2])
+    if match is None or int(match[2].rpartition(":")[2]) > 65535:
+        raise InputError(
+            f"picker.endpoints: {spec!r} must look like HOST:PORT/CLUSTER or"
+            " https://HOST:PORT/CLUSTER after eds:"
+        )
+    return Where(match[2], match[3], bool(match[1]))
 
 
-async def discovered(where: Where, node: str) -> AsyncGenerator[list[Weighed] | str, None]:
+def _channel(where: Where, tls: Tls | None) -> grpc.aio.Channel:
+    credentials = None if tls is None or not where.encrypted else channel_credentials(tls)
+    if credentials is None:
+        return grpc.aio.insecure_channel(where.server, _OPTIONS)
+    return grpc.aio.secure_channel(where.server, credentials, _OPTIONS)
+
+
+async def discovered(
+    where: Where, node: str, tls: Tls | None = None
+) -> AsyncGenerator[list[Weighed] | str, None]:
     """Endpoints of one stream, whenever the server tells of them, or why a response was refused;
     ends with the stream. OSError if the server cannot be reached, or hangs up.
     """
-    async with grpc.aio.insecure_channel(where.server, _OPTIONS) as channel:
+    async with _channel(where, tls) as channel:
         call = channel.stream_stream(STREAM, DiscoveryRequest.SerializeToString, _read_response)()
         asking = DiscoveryRequest(resource_names=[where.cluster], type_url=TYPE)
         asking.node.id, asking.node.user_agent_name = node, "cosmo"
@@ -171,6 +186,8 @@ def _of_locality(locality: Any, states: tuple[int, ...]) -> Iterator[Weighed]:
         if not place.address or not 0 < place.port_value < 65536:
             raise ValueError("an endpoint has no socket_address with a port")
         ipaddress.ip_address(place.address)  # ValueError says which one is none
+        if "%" in place.address:  # its zone is any text, and no proxy knows it
+            raise ValueError("an address has a zone")
         if each.load_balancing_weight.value > _MOST_WEIGHT:
             raise ValueError(f"load_balancing_weight: must be at most {_MOST_WEIGHT}")
         if each.health_status in states:
@@ -179,15 +196,18 @@ def _of_locality(locality: Any, states: tuple[int, ...]) -> Iterator[Weighed]:
 
 
 def lines_of(found: list[Weighed], slots: int) -> list[str]:
-    """As the lines of a file: the lightest has `slots`, others as many more as they weigh more."""
+    """As the lines of a file: the lightest has `slots`, others as many more as they weigh more, as
+    far as a line can say.
+    """
     lightest = min((each.weight for each in found if each.weight), default=1)
-    return [
-        f"{each.address} slots={max(round(slots * (each.weight or lightest) / lightest), 1)}"
-        for each in found
-    ]
+    own = (max(round(slots * (each.weight or lightest) / lightest), 1) for each in found)
+    many = (min(each, _MOST_SLOTS) for each in own)
+    return [f"{each.address} slots={slots}" for each, slots in zip(found, many, strict=True)]
 
 
-async def watched(where: Where, node: str, slots: int) -> AsyncGenerator[list[str] | str, None]:
+async def watched(
+    where: Where, node: str, slots: int, tls: Tls | None = None
+) -> AsyncGenerator[list[str] | str, None]:
     """Lines of endpoints, or what went wrong, without end: one stream after another, with longer
     and longer pauses while the server cannot be reached.
     """
@@ -195,7 +215,7 @@ async def watched(where: Where, node: str, slots: int) -> AsyncGenerator[list[st
     while True:
         why = f"{where.server}: the stream has ended"
         try:
-            async with contextlib.aclosing(discovered(where, node)) as changes:
+            async with contextlib.aclosing(discovered(where, node, tls)) as changes:
                 async for found in changes:
                     pause_s = first_s
                     yield found if isinstance(found, str) else lines_of(found, slots)

@@ -116,28 +116,33 @@ def _over_http2(made: dict[str, Any]) -> dict[str, Any]:
     return {**made, "typed_extension_protocol_options": {_UPSTREAM: options}}
 
 
-def xds_cluster(address: str) -> dict[str, Any]:
+def _encrypted(made: dict[str, Any], tls: dict[str, str] | None) -> dict[str, Any]:
+    """`tls` has the paths certificate, key, authority, and the server's name; None: none."""
+    if tls is None:
+        return made
+    files = {name: {"filename": tls[name]} for name in ("certificate", "key", "authority")}
+    common = {
+        "tls_certificates": [
+            {"certificate_chain": files["certificate"], "private_key": files["key"]}
+        ],
+        "validation_context": {"trusted_ca": files["authority"]},
+        "alpn_protocols": ["h2"],
+    }
+    socket = _any(_TLS, sni=tls["name"], common_tls_context=common)
+    return {
+        **made,
+        "transport_socket": {"name": "envoy.transport_sockets.tls", "typed_config": socket},
+    }
+
+
+def xds_cluster(address: str, tls: dict[str, str] | None = None) -> dict[str, Any]:
     """Where the xDS server is."""
-    return _over_http2(cluster(XDS, [address], by_dns=True))
+    return _encrypted(_over_http2(cluster(XDS, [address], by_dns=True)), tls)
 
 
 def picker_cluster(address: str, tls: dict[str, str] | None = None) -> dict[str, Any]:
-    """Where the picker is; `tls` has the paths certificate, key, authority, and its name."""
-    made = _over_http2(cluster(PICKER, [address]))
-    if tls:
-        files = {name: {"filename": tls[name]} for name in ("certificate", "key", "authority")}
-        common = {
-            "tls_certificates": [
-                {"certificate_chain": files["certificate"], "private_key": files["key"]}
-            ],
-            "validation_context": {"trusted_ca": files["authority"]},
-            "alpn_protocols": ["h2"],
-        }
-        made["transport_socket"] = {
-            "name": "envoy.transport_sockets.tls",
-            "typed_config": _any(_TLS, sni=tls["name"], common_tls_context=common),
-        }
-    return made
+    """Where the picker is."""
+    return _encrypted(_over_http2(cluster(PICKER, [address])), tls)
 
 
 def bootstrap(
@@ -187,7 +192,9 @@ def envoy_of(
         clusters = [services([rest], by_dns=True)]
     elif kind == "eds":
         where = eds.where_of(rest)
-        clusters = [services([], by_xds=where.cluster), xds_cluster(where.server)]
+        host = where.server.rpartition(":")[0]
+        certified = {**config.tls.model_dump(), "name": host} if where.encrypted else None
+        clusters = [services([], by_xds=where.cluster), xds_cluster(where.server, certified)]
     else:
         clusters = [services([each.address for each in listed(config.picker)])]
     tls = None

@@ -103,10 +103,14 @@ class HeaderDecoder:
         except Exception as error:  # whatever the library finds wrong
             raise BrokenError(COMPRESSION_ERROR, f"headers ({type(error).__name__})") from None
 
+    def skip(self, block: bytes) -> list[tuple[bytes, bytes]]:
+        """A block that is no request: its fields, for the table alone."""
+        self._known.clear()
+        return self.fields(block)
+
     def trailers(self, block: bytes) -> None:
         """Headers at the end of a stream, which nobody reads."""
-        self._known.clear()
-        for name, _ in self.fields(block):
+        for name, _ in self.skip(block):
             _check_name(name)
             if name.startswith(b":"):
                 raise StreamError(PROTOCOL_ERROR)

@@ -236,7 +236,7 @@ class Http2Connection(Sending, asyncio.Protocol):
             if broken is not None:
                 self.reset(broken, error.code)
             else:
-                self.write(frames.frame(frames.RESET, 0, number, frames.WORD.pack(error.code)))
+                self._send_reset(number, error.code, kind in (HEADERS, CONTINUATION))
 
     def _take_data(self, flags: int, number: int, content: bytes) -> None:
         size = len(content)
@@ -276,7 +276,7 @@ class Http2Connection(Sending, asyncio.Protocol):
     def _take_headers(self, flags: int, number: int, content: bytes) -> None:
         if not number & 1:
             raise BrokenError(PROTOCOL_ERROR, "streams of clients have odd numbers")
-        if number <= self._last and number not in self.streams:
+        if number <= self._last and number not in self.streams and number not in self._cut_off:
             raise BrokenError(frames.STREAM_CLOSED, f"stream {number} has ended")
         block = frames.without_padding(flags, content)
         if flags & PRIORITISED:
@@ -313,6 +313,12 @@ class Http2Connection(Sending, asyncio.Protocol):
                 raise StreamError(PROTOCOL_ERROR)
             self._deliver(known, b"", True)
             return
+        if number in self._cut_off:  # sent before the peer knew of the reset (RFC 9113, 5.1)
+            self._count_idle()
+            self._decoder.skip(block)
+            if ended:
+                del self._cut_off[number]
+            return
         self._last = number
         request = self._decoder.request(block)
         if self._draining or len(self.streams) >= self._most_streams:
@@ -330,24 +336,13 @@ class Http2Connection(Sending, asyncio.Protocol):
             raise BrokenError(frames.FRAME_SIZE_ERROR, "a window update has 4 bytes")
         grown = frames.WORD.unpack(content)[0] & 0x7FFFFFFF
         if number == 0:
-            self._window += grown
-            if not grown or self._window > frames.LARGEST_WINDOW:
-                code = frames.FLOW_CONTROL_ERROR if grown else PROTOCOL_ERROR
-                raise BrokenError(code, "no such window")
-            waiting = self.streams.values() if self._waiting_bytes else ()
-            for stream in [each for each in waiting if each.pending]:
-                self._send_pending(stream)
-            self._give_back_to_all()
+            self._grow(grown)
             return
         found = self._open_stream(number)
         if not grown:
             raise StreamError(PROTOCOL_ERROR)
         if found is not None:
-            found.window += grown
-            if found.window > frames.LARGEST_WINDOW:
-                raise StreamError(frames.FLOW_CONTROL_ERROR)
-            self._send_pending(found)
-            self._give_back_to_all()
+            self._grow_stream(found, grown)
 
     def _take_rest(self, kind: int, flags: int, number: int, content: bytes) -> None:
         if kind in (SETTINGS, frames.PING, frames.GOAWAY) and number:
@@ -383,31 +378,11 @@ class Http2Connection(Sending, asyncio.Protocol):
         self._settings_seen = True
         if flags & ACK:
             return
-        window = self._initial
-        for name, value in frames.SETTING.iter_unpack(content):
-            if name == frames.INITIAL_WINDOW:
-                if value > frames.LARGEST_WINDOW:
-                    raise BrokenError(frames.FLOW_CONTROL_ERROR, "no such window")
-                window = value
-            elif name == frames.FRAME_SIZE:
-                if not frames.USUAL_FRAME <= value < 2**24:
-                    raise BrokenError(PROTOCOL_ERROR, "no such size of frames")
-                self._frame_size = min(value, 2**20)
-            elif name == frames.ENABLE_PUSH and value > 1:
-                raise BrokenError(PROTOCOL_ERROR, "push is on or off")
+        window = self._settle(content)
         if window != self._initial:
             self._count_idle(len(self.streams) // _STREAMS_PER_FRAME)
             self._change_initial(window)
         self.write(frames.frame(SETTINGS, ACK, 0))
-
-    def _change_initial(self, value: int) -> None:
-        grown, self._initial = value - self._initial, value
-        for stream in list(self.streams.values()):
-            stream.window += grown
-            if stream.window > frames.LARGEST_WINDOW:
-                raise BrokenError(frames.FLOW_CONTROL_ERROR, "no such window")
-            if grown > 0 and stream.pending:
-                self._send_pending(stream)
 
     def _count_idle(self, count: int = 1) -> None:
         """Frames without any request in them: a peer that sends little else is cut off."""

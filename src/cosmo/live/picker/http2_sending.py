@@ -5,11 +5,20 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from cosmo.live.picker import frames
-from cosmo.live.picker.frames import DATA, END_HEADERS, END_STREAM, HEADERS, USUAL_WINDOW
+from cosmo.live.picker.frames import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    USUAL_WINDOW,
+    BrokenError,
+    StreamError,
+)
 
 OWN_WINDOW = 262_144  # bytes of a stream that peers may send before they are read
 CONNECTION_WINDOW = 1024 * 1024  # the same of all streams together
 _MOST_PENDING = 1024 * 1024  # bytes of a stream that its peer has no window for
+_MOST_CUT_OFF = 1000  # streams whose reset a peer may not have seen yet
 _RESERVED = _SHARE = 0.25  # of all streams: what is left for peers that have less than a share
 
 
@@ -99,6 +108,7 @@ class Sending:
         self._reading = self._closed = False
         self._unread, self._credit = CONNECTION_WINDOW, 0  # as those of a stream
         self._waiting_bytes = 0  # of all streams, that the peer has no window for
+        self._cut_off: dict[int, None] = {}  # streams that were reset here, the latest of them
 
     def write(self, data: bytes) -> None:
         """Frames; those of one reading leave together."""
@@ -165,8 +175,16 @@ class Sending:
         stream.here_ended = True
         if self.streams.get(stream.id) is stream:
             if not self._closed:
-                self.write(frames.frame(frames.RESET, 0, stream.id, frames.WORD.pack(code)))
+                self._send_reset(stream.id, code, not stream.there_ended)
             self._forget(stream)
+
+    def _send_reset(self, number: int, code: int, more: bool) -> None:
+        """`more`: the peer may have sent more on that stream, before it knows."""
+        self.write(frames.frame(frames.RESET, 0, number, frames.WORD.pack(code)))
+        if more:
+            self._cut_off[number] = None
+            if len(self._cut_off) > _MOST_CUT_OFF:
+                del self._cut_off[next(iter(self._cut_off))]
 
     def _forget(self, stream: Stream) -> None:
         """A stream is over: whoever has it hears so, and whatever it held is given back."""
@@ -189,6 +207,53 @@ class Sending:
             told = {"message": "a call of a proxy has failed", "exception": error}
             asyncio.get_running_loop().call_exception_handler(told)
             self.reset(stream, frames.INTERNAL_ERROR)
+
+    # Windows and settings of the peer.
+
+    def _grow(self, grown: int) -> None:
+        """The peer takes so many bytes more."""
+        self._window += grown
+        if not grown or self._window > frames.LARGEST_WINDOW:
+            code = frames.FLOW_CONTROL_ERROR if grown else frames.PROTOCOL_ERROR
+            raise BrokenError(code, "no such window")
+        waiting = self.streams.values() if self._waiting_bytes else ()
+        for stream in [each for each in waiting if each.pending]:
+            self._send_pending(stream)
+        self._give_back_to_all()
+
+    def _grow_stream(self, stream: Stream, grown: int) -> None:
+        stream.window += grown
+        if stream.window > frames.LARGEST_WINDOW:
+            raise StreamError(frames.FLOW_CONTROL_ERROR)
+        self._send_pending(stream)
+        self._give_back_to_all()
+
+    def _settle(self, content: bytes) -> int:
+        """Obey settings; the window that streams begin with from now on."""
+        window = self._initial
+        for name, value in frames.SETTING.iter_unpack(content):
+            if name == frames.INITIAL_WINDOW:
+                if value > frames.LARGEST_WINDOW:
+                    raise BrokenError(frames.FLOW_CONTROL_ERROR, "no such window")
+                window = value
+            elif name == frames.FRAME_SIZE:
+                if not frames.USUAL_FRAME <= value < 2**24:
+                    raise BrokenError(frames.PROTOCOL_ERROR, "no such size of frames")
+                self._frame_size = min(value, 2**20)
+            elif name == frames.ENABLE_PUSH and value > 1:
+                raise BrokenError(frames.PROTOCOL_ERROR, "push is on or off")
+        return window
+
+    def _change_initial(self, value: int) -> None:
+        grown, self._initial = value - self._initial, value
+        for stream in list(self.streams.values()):
+            stream.window += grown
+            if stream.window > frames.LARGEST_WINDOW:
+                raise BrokenError(frames.FLOW_CONTROL_ERROR, "no such window")
+            if grown > 0 and stream.pending:
+                self._send_pending(stream)
+
+    # This side's own windows.
 
     def _give_back(self, stream: Stream) -> None:
         """Let the peer send more, once what it has sent has gone on."""

@@ -12,11 +12,13 @@ import numpy as np
 
 from cosmo.errors import InputError
 from cosmo.live import wire
+from cosmo.live.peers import client_ssl
 from cosmo.live.picker.endpoints import Endpoint, Place
 from cosmo.live.readings.load_reports import reading_of, report_of, state_told
-from cosmo.live.readings.metering import ImplausibleError, Reading
+from cosmo.live.readings.metering import ImplausibleError, Meter, Reading
 from cosmo.live.readings.metric_names import load_names
-from cosmo.live.readings.scraper import IMPLAUSIBLE, READ, Scraper
+from cosmo.live.readings.pages import Page
+from cosmo.live.readings.scraper import IMPLAUSIBLE, MOST_BYTES, READ, Scraper
 from cosmo.live.readings.states import Floats, StatusMaker, state_of
 from cosmo.live.sn_connection import SnConnection, WatchedSn
 from cosmo.node import IDLE, NOTHING, STORAGE, Method
@@ -41,6 +43,7 @@ class Inputs:
         """InputError if the method goes by no statuses, and some are to be asked for."""
         self._server, self._config = server, server.config.picker
         self._names = load_names(self._config.metrics)
+        self._encrypted = client_ssl(server.config.tls) if self._config.scrape_tls else None
         if method.carries == NOTHING and self._config.kinds:
             use = server.config.method.use
             raise InputError(f"picker.inputs: method.use = {use!r} goes by no statuses")
@@ -52,7 +55,8 @@ class Inputs:
     def expect(self, method: Method) -> None:
         """Statuses are those of this method from now on, if it goes by any."""
         if method.carries != NOTHING:
-            self._method, self._maker = method, StatusMaker(method, self._server.site)
+            self._method = method
+            self.settle(self._server.core.places)
             for each in self._heard.values():
                 if each.agent is not None:
                     each.agent.expect(method)
@@ -83,11 +87,12 @@ class Inputs:
         server, config = self._server, self._config
         scraper = agent = None
         if endpoint.scrape_port is not None:
-            url = f"http://{endpoint.host}:{endpoint.scrape_port}{self._names.path}"
-            scraper = Scraper(
-                *(url, self._names, config.metrics_labels, endpoint.slots, server.clock),
-                *(config.scrape_ms, server.config.behaviour.silent_ms),
-            )
+            scheme = "http" if self._encrypted is None else "https"
+            url = f"{scheme}://{endpoint.host}:{endpoint.scrape_port}{self._names.path}"
+            page = Page(url, MOST_BYTES, self._encrypted, config.service_name)
+            meter = Meter(self._names, config.metrics_labels, endpoint.slots)
+            silent_ms = server.config.behaviour.silent_ms
+            scraper = Scraper(page, meter, server.clock, config.scrape_ms, silent_ms)
             told = partial(self._scraped, endpoint.address)
             unheard = partial(server.core.unheard, column, False)
             scraper.begin(partial(self._read, column), told, unheard)

@@ -20,7 +20,7 @@ from cosmo.live.picker.sources import endpoint, source_of
 from cosmo.live.realtime import RealClock
 from cosmo.live.sites import site_of_node
 from cosmo.live.tasks import Fate, Item
-from cosmo.node import Method
+from cosmo.node import NOTHING, Method
 
 _SHED = 429, "too busy to be in time"
 _NONE = 503, "no endpoint is ready"
@@ -118,7 +118,7 @@ class PickerServer(DecidingServer):
         self, config: NodeConfig, method: Method, clock: RealClock, log: Log, boot: int
     ) -> None:
         vacant = Place(endpoint("0.0.0.0:1", config.picker), False)  # a site has an SN
-        self._source = source_of(config.picker)
+        self._source = source_of(config.picker, config.tls)
         peers = [vacant.endpoint]
         super().__init__(config, method, clock, log, boot, peers, PickerCore)
         self.budget = Budget(64 * config.limits.input_bytes)
@@ -158,7 +158,14 @@ class PickerServer(DecidingServer):
         await self.inputs.close()
         await super().close()
 
+    def _check_reload(self, config: NodeConfig, carries: int) -> None:
+        """A picker that went by no statuses has agreed with nobody on their length."""
+        super()._check_reload(config, carries if self._carries != NOTHING else NOTHING)
+
     def _expect(self, method: Method) -> None:
+        if self._carries == NOTHING:
+            self._carries = method.carries
+            self.core.expect(method.carries)
         self.inputs.expect(method)
 
     # Endpoints.

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from cosmo.errors import InputError
 from cosmo.files import read_bytes
-from cosmo.live.config import PickerGroup
+from cosmo.live.config import Tls
+from cosmo.live.config_services import PickerGroup
 from cosmo.live.picker import eds
 from cosmo.live.picker.endpoints import MOST_ENDPOINTS, Endpoint
 from cosmo.live.picker.kubernetes import checked_spec, watched
@@ -26,9 +27,9 @@ _LINE = re.compile(r"(\S+)((?:\s+(?:slots|scrape|push)=[0-9]{1,6})*)")
 Found = AsyncIterator[list[Endpoint] | str]  # endpoints whenever they change, or what went wrong
 
 
-def source_of(config: PickerGroup) -> Found:
+def source_of(config: PickerGroup, tls: Tls | None = None) -> Found:
     """Yields endpoints, at once and whenever they change, without end; InputError for a source
-    that there is not.
+    that there is not. `tls` has the certificates for a source that is encrypted.
     """
     kind, _, rest = config.endpoints.partition(":")
     if kind == "static":
@@ -41,10 +42,10 @@ def source_of(config: PickerGroup) -> Found:
         checked_spec(rest)
         return _of_kubernetes(rest, kind == "inferencepool", config)
     if kind == "eds":
-        return _of_eds(eds.where_of(rest), config)
+        return _of_eds(eds.where_of(rest), config, tls)
     raise InputError(
         f"picker.endpoints = {config.endpoints!r}: must be static:ADDRESS,…, file:PATH,"
-        " dns:NAME:PORT, eds:HOST:PORT/CLUSTER, kubernetes:NAMESPACE/SERVICE:PORT or"
+        " dns:NAME:PORT, eds:[https://]HOST:PORT/CLUSTER, kubernetes:NAMESPACE/SERVICE:PORT or"
         " inferencepool:NAMESPACE/NAME"
     )
 
@@ -190,10 +191,10 @@ async def _of_kubernetes(spec: str, pool: bool, config: PickerGroup) -> Found:
         await asyncio.sleep(config.every_s)
 
 
-async def _of_eds(where: eds.Where, config: PickerGroup) -> Found:
+async def _of_eds(where: eds.Where, config: PickerGroup, tls: Tls | None) -> Found:
     """What an xDS server tells; what is said once more is not said again."""
     before: list[Endpoint] | str | None = None
-    lines = eds.watched(where, socket.gethostname(), config.endpoint.slots)
+    lines = eds.watched(where, socket.gethostname(), config.endpoint.slots, tls)
     async with contextlib.aclosing(lines) as changes:
         async for told in changes:
             try:

@@ -38,13 +38,15 @@ def plausible(name: str, value: float, most: float) -> float:
     return value
 
 
-class _Mean:
-    """The mean of what a sum and a count have grown by, smoothed."""
+class Mean:
+    """The mean of what a sum and a count have grown by, smoothed, in ms; NaN: none yet."""
 
     def __init__(self, unit_ms: float) -> None:
+        """`unit_ms` is the unit of the sum, in ms."""
         self._unit_ms, self._before, self.ms = unit_ms, (math.nan, math.nan), math.nan
 
     def take(self, total: float, count: float) -> None:
+        """The sum and the count as they are now."""
         grown = total - self._before[0], count - self._before[1]
         self._before = total, count
         if grown[0] >= 0.0 and grown[1] > 0.0:  # else nothing finished, or the service is new
@@ -58,7 +60,7 @@ class Meter:
     def __init__(self, names: MetricNames, labels: Mapping[str, str], slots: int) -> None:
         """Only samples with these labels count."""
         self._names, self._labels, self._slots = names, dict(labels), slots
-        self._service, self._latency = _Mean(names.time_unit_ms), _Mean(names.time_unit_ms)
+        self._service, self._latency = Mean(names.time_unit_ms), Mean(names.time_unit_ms)
         self._window = math.nan, math.nan  # when it began, in ms; the time spent until then
         self._running = 0.0
         wanted = [
@@ -98,7 +100,7 @@ class Meter:
         found: dict[str, tuple[float, str]],
         sums: tuple[str, ...],
         counts: tuple[str, ...],
-        mean: _Mean,
+        mean: Mean,
     ) -> float:
         """Fold a pair of counters into a mean; the first of them."""
         total = self._first(found, sums, _MOST_SUM, _COUNTERS)

@@ -5,6 +5,7 @@ Everything that a server sends is bounded: its head by the reader's limit, its b
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncGenerator
 from urllib.parse import urlsplit
 
@@ -71,9 +72,16 @@ async def _exactly(reader: asyncio.StreamReader, size: int) -> AsyncGenerator[by
 class Page:
     """One page, over a connection that is kept for as long as the server keeps it."""
 
-    def __init__(self, url: str, most_bytes: int) -> None:
+    def __init__(
+        self, url: str, most_bytes: int, encrypted: ssl.SSLContext | None = None, name: str = ""
+    ) -> None:
+        """`encrypted` is for https; `name` must be in the server's certificate, empty: its host."""
         place = urlsplit(url)
-        self._host, self._port = place.hostname or "", place.port or 80
+        self._ssl, self._name = encrypted, None
+        if encrypted is not None:
+            self._name = name or place.hostname
+        self._host = place.hostname or ""
+        self._port = place.port or (80 if encrypted is None else 443)
         path = f"{place.path or '/'}?{place.query}" if place.query else place.path or "/"
         self._asking = f"GET {path} HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
         self._most_bytes = most_bytes
@@ -95,7 +103,9 @@ class Page:
     async def _fetched(self) -> str:
         if self._open is None or self._open[0].at_eof():
             self.close()
-            self._open = await asyncio.open_connection(self._host, self._port)
+            self._open = await asyncio.open_connection(
+                self._host, self._port, ssl=self._ssl, server_hostname=self._name
+            )
         reader, writer = self._open
         writer.write(self._asking)
         headers, found = await headers_of(reader), bytearray()

@@ -2,14 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from cosmo.live.readings.metering import ImplausibleError, Meter, Reading
-from cosmo.live.readings.metric_names import MetricNames
 from cosmo.live.readings.pages import Page
 from cosmo.live.realtime import RealClock
 
-_MOST_BYTES = 2_000_000  # of a page
+MOST_BYTES = 2_000_000  # of a page
 _SHORT = 50_000  # characters that are read in a moment; who is asked to decide must not wait longer
 
 Heard = Callable[[Reading, float], None]  # a reading, and when it was made, in ms of the node
@@ -26,16 +25,13 @@ class Scraper:
 
     def __init__(
         self,
-        url: str,
-        names: MetricNames,
-        labels: Mapping[str, str],
-        slots: int,
+        page: Page,
+        meter: Meter,
         clock: RealClock,
         every_ms: float,
         silent_ms: float,
     ) -> None:
-        self._page = Page(url, _MOST_BYTES)
-        self._meter = Meter(names, labels, slots)
+        self._page, self._meter = page, meter
         self._clock, self._every_ms, self._silent_ms = clock, every_ms, silent_ms
         self._task: asyncio.Task[None] | None = None
         self._last_ms = clock.now()

@@ -5,7 +5,6 @@ no start takes processor time from the measurement, and listens from the moment 
 """
 
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cosmo.errors import EngineError, InputError
+from cosmo.files import temporary_folder
 from cosmo.live.config import changed_config
 from cosmo.live.processes import Running
 from cosmo.live.testbed.networks import Network
@@ -107,10 +107,10 @@ def prepared(
         raise InputError(
             f"sn.outage: {many} outages in an episode, must be at most {_MOST} with the engine live"
         )
-    with tempfile.TemporaryDirectory(prefix="cosmo-live-") as folder:
+    with temporary_folder() as folder:
         try:
             for sn in made:
-                _stand_by(sn, network, Path(folder))
+                _stand_by(sn, network, folder)
             outages = Outages(made)
             for start in outages.starts:
                 start.wait_for("standing by")

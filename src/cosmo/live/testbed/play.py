@@ -10,14 +10,13 @@ process of their own, as light as a node; SNs that fail are killed.
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.errors import EngineError
+from cosmo.files import temporary_folder
 from cosmo.live.cell import Arrivals, arrivals_at_ens
 from cosmo.live.config import NodeConfig, changed_config, load_config
 from cosmo.live.load import Changes, Load, Replayed
@@ -219,8 +218,8 @@ def _replayed(
         true_cycles=None if known else true_cycles,
     )
     last_ms = float(np.nanmax(reached.time_ms, initial=0.0)) + float(tasks.deadline_ms.max())
-    with tempfile.TemporaryDirectory(prefix="cosmo-live-") as name:
-        job, out = Path(name) / "job.npz", Path(name) / "out.npz"
+    with temporary_folder() as folder:
+        job, out = folder / "job.npz", folder / "out.npz"
         write_job(load, slower, job, len(here), changes_of(scenario, episode))
         command = [sys.executable, "-m", "cosmo.live.testbed.generator", str(job), str(out)]
         addresses = [

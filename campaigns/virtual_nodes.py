@@ -6,7 +6,6 @@ sender expects (R13), or are lost or late as the scenario says. Nodes change the
 SNs fail and come back (R38), when the episode says so.
 """
 
-import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,13 +13,15 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from virtual_clock import VirtualClock
+from virtual_parts import FadingLink, FallibleSn
 
 from cosmo.live.cell import arrivals_at_ens
 from cosmo.live.clock import CHANGE, DELIVERY, EN_DECISION, SN_DECISION, TENANT, Emulated
 from cosmo.live.core_en import EnCore, EnRules
-from cosmo.live.core_sn import SnCore, SnRules
+from cosmo.live.core_sn import SnRules
 from cosmo.live.dispatcher_runner import DispatcherRunner
-from cosmo.live.link import Factor, Link
+from cosmo.live.link import Link
 from cosmo.live.tasks import Fate, Item
 from cosmo.live.updater_runner import UpdaterRunner
 from cosmo.node import NO_NODE, NOTHING, Method, ResultObservation, Site
@@ -31,66 +32,6 @@ from cosmo.world import site_of
 from cosmo.world.layout import own_numbers
 
 Floats = NDArray[np.float64]
-_KIND_SHIFT = 48
-
-
-@dataclass(slots=True)
-class Scheduled:
-    """A call at a time; cancelling it takes its content away."""
-
-    call: Callable[[], None] | None
-    order: int
-
-    @property
-    def kind(self) -> int:
-        """Of R5."""
-        return self.order >> _KIND_SHIFT
-
-    def cancel(self) -> None:
-        """Never make it."""
-        self.call = None
-
-
-class VirtualClock:
-    """The time and the timers of all nodes: whatever comes first happens first (R5)."""
-
-    def __init__(self) -> None:
-        self._now = 0.0
-        self._events: list[tuple[float, int, int, Scheduled]] = []
-        self._scheduled = self._pushed = 0
-
-    def now(self) -> float:
-        """Ms since the start."""
-        return self._now
-
-    def at(self, time_ms: float, kind: int, call: Callable[[], None]) -> Scheduled:
-        """Schedule a call behind all of its kind at the same instant."""
-        event = Scheduled(call, (kind << _KIND_SHIFT) | self._scheduled)
-        self._scheduled += 1
-        self._push(time_ms, event)
-        return event
-
-    def move(self, timer: Scheduled, time_ms: float) -> Scheduled:
-        """Make its call at another time; it keeps its place among equals (R5, R37)."""
-        moved = Scheduled(timer.call, timer.order)
-        timer.cancel()
-        self._push(time_ms, moved)
-        return moved
-
-    def _push(self, time_ms: float, event: Scheduled) -> None:
-        # The third number is there for one that is moved away and back.
-        heapq.heappush(self._events, (time_ms, event.order, self._pushed, event))
-        self._pushed += 1
-
-    def run(self, before: Callable[[int], None] | None = None) -> None:
-        """Make every call in order; `before` is told the kind of each."""
-        while self._events:
-            time, _, _, event = heapq.heappop(self._events)
-            if event.call is not None:
-                self._now = time
-                if before is not None:
-                    before(event.kind)
-                event.call()
 
 
 @dataclass
@@ -138,7 +79,7 @@ class VirtualWorld:
         self._up = [True] * scenario.sn.count
         site = site_of(scenario, [(seed, number)])
         worker = Emulated(self.clock)
-        self.sns: list[SnCore] = []
+        self.sns: list[FallibleSn] = []
         self.ens: list[EnCore] = []
         self.site = site
         links = site.links
@@ -156,7 +97,7 @@ class VirtualWorld:
             if updater is not None and updater.rides:
                 updater = _AskedAtResults(method, site, self)
             self.sns.append(
-                SnCore(
+                FallibleSn(
                     site,
                     sn,
                     updater,
@@ -194,9 +135,11 @@ class VirtualWorld:
         column, _ = self.columns[en, sn]
         number = int(links.exist[:en].sum()) + column
         steps = self._episode.rate_factor[direction, number]
-        factor: Factor | None = partial(_factor, steps, period) if len(steps) else None
+        if not len(steps):
+            return Link(links, en, column, direction == 0)
         history = self._scenario.observation.history_ms
-        return Link(links, en, column, direction == 0, history, factor, period)
+        factor = partial(_factor, steps, period)
+        return FadingLink(links, en, column, direction == 0, factor, period, history)
 
     def play(self) -> Played:
         """From the first event to the last."""

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from virtual_nodes import VirtualWorld
 
 from cosmo.live.tasks import Fate
-from cosmo.live.virtual import VirtualWorld
 from cosmo.node import Method
 from cosmo.scenario import Scenario
 from cosmo.world import Outcome
