@@ -35,7 +35,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-BENCHMARKS := world decisions training scheduler envs engines live faults picker picker_faults report map_frames
+BENCHMARKS := world gpu decisions training scheduler envs engines live faults picker picker_faults picker_targets report map_frames live_watch
 
 bench: .venv/ready
 	set -e; for each in $(BENCHMARKS); do $(BIN)/python benchmarks/$$each.py; done
@@ -50,7 +50,7 @@ SEED ?= 1
 fuzz: .venv/ready
 	$(BIN)/python campaigns/fuzz/run.py --cases $(CASES) --seed $(SEED)
 
-# Work killed at random moments and files damaged: make chaos KILLS=200 FLIPS=5000
+# Work killed at random moments and files damaged: make chaos KILLS=300 FLIPS=5000
 KILLS ?= 50
 FLIPS ?= 1000
 chaos: .venv/ready

@@ -30,6 +30,7 @@ import polars
 import readings
 import saturation
 import thesis
+import trainings
 
 from cosmo.control import BASELINES, method, simulate_runs
 from cosmo.errors import InputError
@@ -61,6 +62,8 @@ STUDIES = {
     "held-out": load_plan(DOCS / "held-out" / "plan.toml"),
 }
 CALIBRATION, READINGS, THESIS = "calibration", "readings", "thesis"
+UNMEASURED = "Not measured yet."
+THESIS_LIVE = "thesis-live"  # asks for a calm machine: only if it is named
 CARD = "../src/cosmo/policy/controllers/universal/CARD.md"  # of the controller of the package
 SHOWN = paper_page.SHOWN
 Pages = dict[str, dict[str, str]]  # the parts of every page
@@ -133,6 +136,10 @@ def _read_told(name: str) -> Any:
     return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def _read_if_measured(name: str) -> Any:
+    return _read_told(name) if (DATA / f"{name}.json").exists() else None
+
+
 def pages(simulated: bool = True) -> Pages:
     """Every measured part of every page; without `simulated`, those that docs/data alone gives."""
     studies = {name: known(name) for name in STUDIES}
@@ -175,10 +182,15 @@ def pages(simulated: bool = True) -> Pages:
             "standings": found["results/many.md"].pop("standings"),
             "thesis": thesis.table(_read_told(THESIS)),
         }
+        live = _read_if_measured(THESIS_LIVE)
+        found["many.md"]["thesis-live"] = thesis.live_table(live) if live else UNMEASURED
     if (surprises := studies["surprises"]) is not None:
         found["results/surprises.md"] = {"surprises": many_page.standings(surprises.metrics)}
     if (benchmark := studies["benchmark"]) is not None:
         found["results/benchmark.md"] = {"leaderboard": leaderboard_text(board_of(benchmark))}
+        others = _read_if_measured(trainings.DATA.stem)
+        spread = trainings.tables(others, benchmark) if others else UNMEASURED
+        found["results/benchmark.md"]["trainings"] = spread
     if universal is not None and pair is not None:
         found[CARD] = many_page.card(universal, pair)
     if past is not None and paper is not None:
@@ -325,10 +337,12 @@ def _measure_all(chosen: list[str]) -> None:
         elif name == THESIS:
             print(f"{name} …", flush=True)
             _write_told(THESIS, thesis.measured())
+        elif name == THESIS_LIVE:
+            print(f"{name} …", flush=True)
+            _write_told(THESIS_LIVE, thesis.measured_live(_read_told(THESIS)))
         else:
-            sys.exit(
-                f"{name}: must be one of {', '.join([*STUDIES, CALIBRATION, READINGS, THESIS])}"
-            )
+            known_names = [*STUDIES, CALIBRATION, READINGS, THESIS, THESIS_LIVE]
+            sys.exit(f"{name}: must be one of {', '.join(known_names)}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What updates are worth, over how sparse senders are and how long an SN's state lasts.
 
     python docs/regenerate.py thesis
+    python docs/regenerate.py thesis-live    # one of these worlds on daemons of this machine
 
 Worlds are those of `tenants`: few ENs, and SNs whose other tenants come and leave. One axis is the
 rate of tasks at each EN, the other the mean time that tenants stay and stay away. In each world all
@@ -8,7 +9,8 @@ methods but `cosmo-next` are tuned for net utility with the same budget, on vali
 rules without any update, of which the best is the floor; periodic updates, the answer of freshness;
 rules that send by what a status is worth for decisions. `cosmo-next` is played as it is shipped.
 Which rule of a family is shown is also chosen on validation episodes. Writes docs/data/thesis.json,
-from which the table and the picture are made.
+from which the table and the picture are made. The world on daemons is played with the settings that
+were chosen in the simulator, and writes docs/data/thesis-live.json.
 """
 
 import tempfile
@@ -20,8 +22,10 @@ import numpy as np
 import polars
 from drawn import picture
 
+from cosmo.control import simulate_runs
 from cosmo.measure.statistics import interval
 from cosmo.report.table import markdown
+from cosmo.scenario import load
 from cosmo.study import LocalExecutor, plan_checked
 from cosmo.study.checks import METRICS_FILE, TRIALS_FILE, TUNED_FILE
 from cosmo.study.executor import Failed, carry_out
@@ -53,6 +57,10 @@ TUNE = {
     },
 }
 _SHOWN = ("success_rate", METRIC, "update_cost_rate")
+# The world that daemons play, runs of it, and how: five times slower than real time.
+LIVE_WORLD, LIVE_RUNS = (8.0, 500.0), 2
+LIVE = ("live.slower=5", "live.fifo=10")
+_LIVE_SHOWN = ("success_rate", "update_cost_rate")
 
 
 def _units(rate: float, dwell_ms: float) -> list[Any]:
@@ -98,6 +106,56 @@ def _world(folder: Path, rate: float, dwell_ms: float, units: list[Any]) -> dict
     [own] = [folder / unit.name for unit in units if unit.method == OWN]
     found[OWN] = {"setting": OWN, **_runs(polars.read_parquet(own / METRICS_FILE))}
     return {"rate": rate, "dwell_ms": dwell_ms, "found": found}
+
+
+def measured_live(
+    told: list[dict[str, Any]], settings: tuple[str, ...] = LIVE
+) -> list[dict[str, Any]]:
+    """Each family on live nodes, in one of the worlds of `told`, and the same runs simulated.
+
+    Args:
+        told: What `measured` found, whose settings are played.
+        settings: How the test bed plays, and whatever else differs from the simulated world.
+
+    Returns:
+        A row a family: setting, and for both engines each metric, run by run.
+
+    """
+    rate, dwell_ms = LIVE_WORLD
+    [world] = [row for row in told if (row["rate"], row["dwell_ms"]) == LIVE_WORLD]
+    # The settings of the test bed change nothing in the simulator.
+    fields = [
+        f"background.dwell_ms=[{dwell_ms}, {dwell_ms}]",
+        f"workload.rate={rate}",
+        "workload.arrivals=poisson",
+        *settings,
+    ]
+    rows = []
+    for family, own in world["found"].items():
+        row: dict[str, Any] = {"family": family, "setting": own["setting"]}
+        for engine in ("embedded", "live"):
+            where = load("tenants", [*fields, f"engine={engine}"])
+            runs = simulate_runs(where, own["setting"], SEEDS[:LIVE_RUNS], 1)
+            episodes = [each for run in runs for each in run.episodes]
+            row[engine] = {name: [round(e[name], 5) for e in episodes] for name in _LIVE_SHOWN}
+        rows.append(row)
+        print(f"{family}: {row['live']}", flush=True)
+    return rows
+
+
+def live_table(rows: list[dict[str, Any]]) -> str:
+    """Each family in the simulator and on live nodes."""
+    cells = []
+    for row in rows:
+        found = [f"`{row['setting']}`" if row["family"] != OWN else "as shipped"]
+        for engine in ("embedded", "live"):
+            success, cost = (np.mean(row[engine][name]) for name in _LIVE_SHOWN)
+            found.append(f"{success:.3f} at {cost:.0f}")
+        floor = rows[0]["live"]["success_rate"]
+        gain = np.subtract(row["live"]["success_rate"], floor)
+        cells.append((row["family"], *found, f"{gain.mean():+.3f}"))
+    header = "family", "setting", "simulated", "live", "success gained over the floor, live"
+    return markdown(header, cells)
 
 
 def _best(trials: polars.DataFrame) -> float:

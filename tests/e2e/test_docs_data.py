@@ -86,3 +86,49 @@ def test_engines_stand_side_by_side():
         "| `all-local` | 0.250 → 0.260 | 0.060 → 0.050 |",
         "| `cosmo` | 0.990 → 0.980 | – |",
     ]
+
+
+def test_trainings_like_the_shipped_controller_have_its_ranks_and_no_spread(regenerate):
+    trainings, study = docs_module("trainings"), regenerate.known("benchmark")
+    told = {"rounds": {"1": [20, 20], "2": [20, 20]}, "tracks": {}}
+    for track in study.plan.tracks:
+        rows = study.metrics.filter(
+            scenario=study.plan.scenario(track.scenario).name, method="cosmo-next"
+        ).sort("seed", "episode")
+        own = {name: rows[name].to_list() for name in trainings.SHOWN}
+        told["tracks"][track.name] = {"shipped": own, "1": own, "2": own}
+    header, _, *lines = trainings.tables(told, study).splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    columns = [cell.strip() for cell in header.strip("|").split("|")]
+    board = regenerate.board_of(study)
+    for row, track in zip(rows[:-1], study.plan.tracks, strict=True):
+        found = dict(zip(columns, row, strict=True))
+        [line] = [each for each in board.tracks[track.name] if each.entry.method == "cosmo-next"]
+        assert found["track"] == track.name
+        assert found["trainings"] == f"{found['shipped']} ± 0.000"
+        assert found["rank, own cost"] == str(line.own_rank)
+        assert found["rank, equal cost"] == str(line.equal_rank)
+    # One training that loses everything everywhere costs ranks.
+    worse = {name: [0.0] * 10 for name in trainings.SHOWN}
+    for found in told["tracks"].values():
+        found["2"] = worse
+    told["rounds"]["2"] = [17, 20]
+    *_, last, _, early = trainings.tables(told, study).splitlines()
+    assert "17 to 20 of 20 rounds" in early
+    assert float(last.split("|")[-2].split()[0]) > board.equal_ranks["cosmo-next"].rank
+
+
+def test_the_live_world_of_the_thesis_has_its_gain_over_the_floor():
+    thesis, cost = docs_module("thesis"), {"update_cost_rate": [10.0, 20.0]}
+    rows = [
+        {
+            "family": family,
+            "setting": family,
+            "embedded": {"success_rate": [0.5, 0.7], **cost},
+            "live": {"success_rate": success, **cost},
+        }
+        for family, success in (("no updates", [0.5, 0.6]), ("cosmo-next", [0.7, 0.9]))
+    ]
+    assert thesis.live_table(rows).splitlines()[-1] == (
+        "| cosmo-next | as shipped | 0.600 at 15 | 0.800 at 15 | +0.250 |"
+    )

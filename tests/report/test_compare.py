@@ -105,6 +105,11 @@ def test_what_the_sentence_says_by_hand():
     assert (
         "with a 50.0 % of the tasks are in time, with b 60.0 % (difference -10.0 points" in behind
     )
+    silent = _metrics({"a": [0.6, 0.7] * 3, "b": [0.5, 0.6] * 3}).with_columns(
+        update_cost_rate=polars.when(method="a").then(3.0).otherwise(0.0)
+    )
+    told = verdict(silent, "a", lambda name: False).sentence()
+    assert told.endswith(" and sends no status, instead of 3.0 update units a second.")
     one = sentence({"a": [0.6], "b": [0.5]})
     assert one == (
         "With a 60.0 % of the tasks are in time, with b 50.0 %, its only rival, which sends 2.0"

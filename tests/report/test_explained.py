@@ -3,6 +3,7 @@
 import re
 
 import polars
+import pytest
 from browsers import open_page, opened_browser
 from small import SHORT
 
@@ -12,7 +13,7 @@ from cosmo.report import explained
 from cosmo.report.page_data import page_data
 from cosmo.report.paper_claim import claim_sentences
 from cosmo.report.tables import Results, results_of
-from cosmo.report.verdict import rate_text
+from cosmo.report.verdict import rate_text, verdict
 from cosmo.report.write import known_words, write_tables
 from cosmo.study.statistics import bounds, with_paper
 from scenarios import SMALL_WILD
@@ -42,6 +43,10 @@ def test_site_and_workload_are_in_words_with_numbers_by_hand():
         " 36 % of what all nodes together can do."
     )
     assert site["workload"][1].startswith("A task brings 20 to 50 kB of input")
+    # 60 tasks/s at three ENs, 1.5 s without the first 0.3 s.
+    assert site["workload"][2].endswith(
+        " Every method plays 1 run of 1 episode: about 216 measured tasks."
+    )
 
 
 def test_every_method_of_the_registry_has_a_sentence_and_a_reference():
@@ -86,10 +91,14 @@ def test_the_papers_claim_is_held_against_what_was_played():
     assert "finishes 24.5 % more tasks in time than the best of its six baselines" in held[0]
     assert "it is +24." in held[0]
     assert held[0].endswith("against aov-gap: the claim holds, by about what the paper says.")
-    assert held[1].startswith("One method that the paper did not compare with is stronger here")
+    assert held[1] == (
+        "The paper's six baselines are all-local, all-offload, local-until-full, aoi-threshold,"
+        " aov-gap, aoci-online."
+    )
+    assert held[2].startswith("One method that the paper did not compare with is stronger here")
     less = claim_sentences(_results({"cosmo": 0.55, "aov-gap": 0.5}))
     assert less[0].endswith("the claim holds, by less than the paper says.")
-    assert len(less) == 1
+    assert len(less) == 2  # nothing is stronger
     lost = claim_sentences(_results({"cosmo": 0.4, "aov-gap": 0.5}))
     assert lost[0].endswith("the claim does not hold here.")
     # Of one deterministic load the paper's text says nothing: it is not held against a mean.
@@ -97,6 +106,44 @@ def test_the_papers_claim_is_held_against_what_was_played():
     assert other[0].endswith("it is ahead at this load, too.")
     elsewhere = _results({"cosmo": 0.6, "aov-gap": 0.5}, paper=None)
     assert claim_sentences(elsewhere) == []  # another world: the paper says nothing of it
+
+
+def test_the_papers_baselines_are_marked_in_the_list_of_methods():
+    for name in ("all-local", "all-offload", "local-until-full", "aoi-threshold", "aov-gap",
+                 "aoci-online"):  # fmt: skip
+        assert explained.REFERENCES[name].startswith("a baseline of the paper")
+
+
+def test_an_upper_limit_is_told_in_a_sentence():
+    results = _results({"cosmo": 0.6, "aov-gap": 0.4995}, rates=(220.0, 320.0))
+    found = verdict(results.metrics, "cosmo", lambda name: name == "aov-gap")
+    table = {"scenario": "paper", "arrivals": "poisson", "rate": [220.0, 320.0, 400.0]}
+    table |= {"fluid_bound": [1.0, 0.8, 0.1], "clairvoyant_bound": [None, 0.75, 0.1]}
+    limits = polars.DataFrame(table)
+    marks = "Yardsticks, which are told the true state of every node, have: aov-gap 50.2 %."
+    told = found.upper_limit(limits)  # of its own loads; the other bound is not known at both
+    assert told.startswith("Upper limit: no method can have more than 90.0 % of the tasks in time")
+    assert "fluid bound" in told
+    assert told.endswith(marks)
+    known = limits.with_columns(clairvoyant_bound=polars.Series([0.95, 0.75, 0.1]))
+    assert "no method can have more than 85.0 % of the tasks" in found.upper_limit(known)
+    enough = found.upper_limit(limits.with_columns(fluid_bound=polars.lit(1.0)))
+    assert enough == f"Upper limit: the capacity of the nodes would do for all tasks. {marks}"
+    assert found.upper_limit(limits.clear()) == marks
+
+
+def test_the_number_of_messages_is_beside_their_cost():
+    found = cosmo.compare(
+        "paper", ["periodic", "random"], rates=[120], seeds=[0], episodes=1, settings=SHORT
+    )
+    shown = _data(found)["summary"]
+    rows = zip(shown["method"], shown["metric"], shown["mean"], strict=True)
+    mean = {(method, metric): value for method, metric, value in rows}
+    assert mean["periodic", "status_rate"] > 0.0
+    # A raw state has four numbers of half a unit each.
+    assert mean["periodic", "update_cost_rate"] == pytest.approx(
+        2.0 * mean["periodic", "status_rate"], rel=1e-4
+    )
 
 
 def test_the_page_explains_itself_in_a_browser(tmp_path):
@@ -115,6 +162,8 @@ def test_the_page_explains_itself_in_a_browser(tmp_path):
         assert "EN 3" not in drawn
         told = browser.find_element("id", "methods-list").text
         assert "Mitzenmacher" in told
+        assert "status messages (messages/s)" in _text(browser, "bars")
+        assert "Upper limit" in _text(browser, "claims")
         assert re.match(r"Success rate: .* More is better\.", _text(browser, "metric-note"))
         assert "per cell" in _text(browser, "bars-title")
         # A task is shown at once, and lines of the SNs differ in more than colour.
@@ -124,6 +173,10 @@ def test_the_page_explains_itself_in_a_browser(tmp_path):
             " /^tasks in SN/.test(t.name)).map(t => t.line.dash + ' ' + t.marker.symbol)"
         )
         assert len(lines) == len(set(lines)) == 2
+        # Outcomes are in words: an abbreviation had another sense in a metric.
+        whole = browser.execute_script("return document.querySelector('main').textContent")
+        assert "needless rejections" in whole
+        assert re.search(r"\b(FN|FP|TN|TP)\b", whole) is None
         assert browser.get_log("browser") == []
 
 

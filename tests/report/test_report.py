@@ -129,7 +129,7 @@ def test_the_first_sentence_is_about_the_focus(report):
     sentence = re.search(r'<p id="verdict">(.*?)</p>', text)[1]
     assert sentence.startswith("cosmo ")
     assert re.search(r"\(difference \d+\.\d points, 95 % interval \d+\.\d to \d+\.\d\)", sentence)
-    assert re.search(r"sends \d+\.\d update units a second instead of \d+\.\d", sentence)
+    assert re.search(r"sends no status, instead of \d+\.\d update units a second", sentence)
     [told] = [path for path in report.tables if path.name == "verdict.md"]
     assert told.read_text().startswith(sentence)
 
@@ -224,7 +224,7 @@ def test_every_metric_is_reachable_on_a_page_with_one_load(browser, tmp_path):
     header, rows = _bars(browser)
     assert header[2:] == [
         "success rate", "aoi-threshold minus it (points)", "net utility per task",
-        "update cost (units/s)",
+        "update cost (units/s)", "status messages (messages/s)",
     ]  # fmt: skip
     assert rows[0][:2] == ["all-local", ["1", "all-local", "99.5 … 99.5 %", *rows[0][1][3:]]]
     assert "another load" not in browser.find_element("id", "pareto-title").text

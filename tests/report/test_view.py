@@ -73,7 +73,7 @@ def test_a_file_becomes_a_page_with_every_sn(cosmo, file):
         # Rejections that were not needed are explained, where there are any.
         note, mark = (
             browser.find_element("id", "viewer-note"),
-            "rejected, a route was feasible (FN)",
+            "rejected, a route was feasible",
         )
         assert mark not in browser.execute_script(names)
         assert "quota" not in note.text
@@ -139,11 +139,11 @@ def test_a_decision_log_becomes_a_page(cosmo, tmp_path):
         shown = browser.execute_script(
             "return document.getElementById('chart-viewer').data.map(t => t.name)"
         )
-        assert {"tasks in the EN", "tasks at SN 1", "done in time (DONE)"} <= set(shown)
+        assert {"tasks in the EN", "tasks at SN 1", "done in time"} <= set(shown)
         assert not [name for name in shown if "believes" in name or "true" in name]
         assert "what is true" not in browser.find_element("id", "viewer").text
         card = browser.find_element("id", "task").text  # a task that went wrong, to begin with
-        assert card.startswith("task 1 (<b>) of UE 1, at 10.0 ms: to SN 1 → done, but late (LATE)")
+        assert card.startswith("task 1 (<b>) of UE 1, at 10.0 ms: to SN 1 → done, but late")
         assert "decided after 1.0 ms, answered after 60.0 ms; its SN vanished" in card
         assert "SN 0: no status yet\nSN 1: status (3, 52000000), 7.5 ms old" in card
         assert {"age of SN 0's status", "age of SN 1's status"} <= set(shown)

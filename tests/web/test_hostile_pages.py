@@ -161,7 +161,7 @@ def test_presets_that_are_not_offered_cannot_be_chosen():
 def test_two_choices_at_once_give_the_pieces_of_one(tmp_path):
     async def scene():
         playground = Playground(tmp_path)
-        await playground.begin()
+        await playground.begin(playground.chosen)
         loads = [20.0, 30.0, 40.0, 50.0]
         await asyncio.gather(*(playground.choose(_told(load=each)) for each in loads))
         playing = [each for each in asyncio.all_tasks() if "_play" in repr(each)]

@@ -17,8 +17,15 @@ from cosmo import InputError, load, method
 from cosmo.report.recording import read_recording, record
 from cosmo.web.ahead import Ahead
 from cosmo.web.playground import playground_application
-from cosmo.web.settings import SEED, SLIDERS, Chosen, chosen_from, first_choice, scenario_of
-from cosmo.web.stories import stories
+from cosmo.web.settings import (
+    SEED,
+    SLIDERS,
+    Chosen,
+    chosen_from,
+    first_choice,
+    offered,
+    scenario_of,
+)
 from cosmo.workload import episode
 from slow import LIMIT_S, usual_signals, wait_until
 
@@ -106,7 +113,7 @@ def test_what_cannot_be_played_is_refused_in_one_line(change, line):
 
 
 def test_there_are_four_stories_of_about_a_minute_that_can_be_played():
-    found = stories()
+    found = offered()["stories"]
     assert [each["title"] for each in found] == [
         "Why freshness is not enough", "The herd", "Sparse senders", "An SN fails",
     ]  # fmt: skip
@@ -121,7 +128,7 @@ def test_there_are_four_stories_of_about_a_minute_that_can_be_played():
 def test_the_stories_tell_what_happens():
     """What their words claim, of what is on the screen while they are told."""
     found = {}
-    for story in stories():
+    for story in offered()["stories"]:
         chosen = chosen_from(story["chosen"])
         scenario = scenario_of(chosen, 1500.0)
         worlds = [Ahead(scenario, n, episode(scenario, SEED, 0), SEED) for n in chosen.methods]
@@ -214,18 +221,22 @@ def test_a_slider_changes_what_is_played(browser):
         assert re.search(r"so far (\d+ %|–) in time, \d+ statuses/s, net utility", title)
 
 
-def test_many_moves_of_a_slider_end_with_the_last_one(browser):
+def test_many_moves_of_a_slider_end_with_the_last_one_and_never_jump_back(browser):
+    browser.execute_script(
+        "const out = document.getElementById('out-load'); window.shown = [];"
+        "new MutationObserver(() => window.shown.push(Number(out.textContent)))"
+        ".observe(out, { childList: true });"
+    )
     for value in range(60, 201, 10):
         _slide(browser, "load", value)
     wait_until(
-        lambda: (
-            _player(browser, "map.playground.recordings.length") == 2
-            and browser.execute_script("return document.getElementById('slide-load').value")
-            == "200"
-        ),
+        lambda: _player(browser, "map.playground.chosen.numbers.load") == 200,
         "the last one is played",
     )
-    assert browser.find_element(By.ID, "out-load").text == "200"
+    shown = browser.execute_script("return window.shown")
+    assert shown == sorted(shown)
+    assert shown[-1] == 200
+    assert browser.execute_script("return document.getElementById('slide-load').value") == "200"
 
 
 def test_two_methods_one_method_and_another_site(browser):

@@ -114,6 +114,21 @@ async def _first_of_three(node):
         await stream.aclose()
 
 
+def test_a_reading_is_told_once_although_timers_are_early(monkeypatch):
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda seconds: sleep(seconds / 3.0))
+    with admin_ports(sn_text("s0")) as [node]:
+        asyncio.run(asyncio.wait_for(_told_once(node), LIMIT_S))
+
+
+async def _told_once(node):
+    stream = Watching([f"127.0.0.1:{node.port}"], 0.1).events()
+    for _ in range(4):
+        await anext(stream)
+    assert node.asked == 4
+    await stream.aclose()
+
+
 def test_reading_faster_than_ten_times_a_second_is_refused(cosmo):
     code, _, err = cosmo("live", "watch", "127.0.0.1:1", "--every", "0.05", "--no-open")
     assert (code, err.count("\n")) == (2, 1)

@@ -152,7 +152,7 @@ def test_an_en_of_many_sns_is_read_less_often():
     with _lonely(config("en", told, many)) as running:
         reading = asyncio.run(asyncio.wait_for(_second(_admin(running)), LIMIT_S))
     assert len(reading["sns"]) == 30
-    assert reading["every_ms"] == 360.0
+    assert reading["every_ms"] == 600.0
 
 
 async def _second(address):

@@ -1,7 +1,6 @@
 """`cosmo.compare`: methods on equal workloads, from Python, as one object to look at."""
 
 import html
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from cosmo.control.arguments import (
 )
 from cosmo.documents import Settings
 from cosmo.errors import InputError
+from cosmo.files import temporary_folder
 from cosmo.node import Method
 from cosmo.policy.learned_methods import LEARNED
 from cosmo.report import figures, tables
@@ -334,10 +334,10 @@ def _trained(
     part = plan.compare[0].model_copy(update={"methods": tuple(learners)})
     own = plan.model_copy(update={"compare": (part,), "focus": None})
     check_plan(own)
-    with tempfile.TemporaryDirectory() as folder:
-        progress = conduct(own, Path(folder) / "study", LocalExecutor(workers))
+    with temporary_folder() as folder:
+        progress = conduct(own, folder / "study", LocalExecutor(workers))
         if progress.failed:
             name, cause = next(iter(progress.failed.items()))
             raise InputError(f"{name}: {cause}")
-        study = store.load_study(Path(folder) / "study")
+        study = store.load_study(folder / "study")
     return study.metrics, study.curves

@@ -27,8 +27,9 @@ _OURS = "a rule of the CoSMO package"
 # Where a method comes from, by its name without parameters.
 REFERENCES = {
     **dict.fromkeys(("all-local", "all-offload", "local-until-full", "aov-gap"), _BASELINE),
-    "aoi-threshold": "Yates et al., Age of information: an introduction and survey, 2021",
-    "aoci-online": "Peng et al., age of changed information, 2024, as the paper cites it",
+    "aoi-threshold": f"{_BASELINE}; Yates et al., Age of information: an introduction and survey,"
+    " 2021",
+    "aoci-online": f"{_BASELINE}; Peng et al., age of changed information, 2024, as it cites it",
     "prequal": "Wydrowski et al., Load is not what you should balance, NSDI 2024",
     "admission-control": "Envoy's admission control; Beyer et al., Site reliability engineering",
     "power-of-d": "Mitzenmacher, The power of two choices in randomized load balancing, 2001",
@@ -50,6 +51,12 @@ REFERENCES = {
 }
 # Where the line of `cosmo methods` takes terms of this package for granted.
 _PLAIN = {
+    "aoi-threshold": "The service node sends its state when the last one that has arrived reaches"
+    " the age that theory calls best.",
+    "aov-gap": "The service node sends its state when it has moved far enough from the one that it"
+    " sent last.",
+    "aoci-online": "The service node sends its state when the last one has been out of date for a"
+    " time that it learns.",
     "cosmo": "Two trained controllers: the service node learns what to put into a status and when"
     " to send it; the edge node learns whether to accept a task, then where to run it.",
     "cosmo-flat": "As cosmo, but the edge node chooses among run, offload and reject in one step.",
@@ -99,7 +106,8 @@ def terms(scenario: Scenario) -> list[tuple[str, str]]:
         (
             "update unit",
             f"what status messages cost: each number in a message costs {unit:g} units, for each"
-            f" edge node that receives it. A full status of four numbers costs {4 * unit:g}.",
+            f" edge node that receives it. A full status of four numbers costs {4 * unit:g}. The"
+            " number of messages is a metric of its own.",
         ),
         (
             "success rate",
@@ -174,7 +182,8 @@ def sites(study: Study) -> list[dict[str, Any]]:
         loads = seen.setdefault(scenario.name, (scenario, {}))[1]
         if rate not in loads.setdefault(process, []):
             loads[process].append(rate)
-    return [_site(_here(study, scenario), loads) for scenario, loads in seen.values()]
+    runs = len(study.plan.seeds), study.plan.episodes
+    return [_site(_here(study, scenario), loads, runs) for scenario, loads in seen.values()]
 
 
 def _here(study: Study, scenario: Scenario) -> Scenario:
@@ -184,7 +193,10 @@ def _here(study: Study, scenario: Scenario) -> Scenario:
         return scenario
 
 
-def _site(scenario: Scenario, loads: dict[str, list[float]]) -> dict[str, Any]:
+def _site(
+    scenario: Scenario, loads: dict[str, list[float]], runs: tuple[int, int]
+) -> dict[str, Any]:
+    """`runs`: how many, and the episodes of each."""
     tasks = _trace(scenario)
     links = zip(scenario.links.en.tolist(), scenario.links.sn.tolist(), strict=True)
     return {
@@ -200,7 +212,7 @@ def _site(scenario: Scenario, loads: dict[str, list[float]]) -> dict[str, Any]:
             *(_trace_words(scenario, loads[name][0], tasks) for name in loads if name == "trace"),
             *(_load_words(scenario, name, loads[name]) for name in loads if name != "trace"),
             *([_kinds(scenario)] if set(loads) - {"trace"} else []),
-            _lengths(scenario),
+            _lengths(scenario, [rate for rates in loads.values() for rate in rates], *runs),
             *([_ONE_LOAD] if sum(map(len, loads.values())) == 1 else []),
         ],
     }
@@ -263,11 +275,14 @@ def _kinds(scenario: Scenario) -> str:
     )
 
 
-def _lengths(scenario: Scenario) -> str:
-    ms = scenario.episode
+def _lengths(scenario: Scenario, rates: Sequence[float], runs: int, episodes: int) -> str:
+    window_s, warmup_s = scenario.episode.window_ms / 1000.0, scenario.episode.warmup_ms / 1000.0
+    measured_s = scenario.en.count * runs * episodes * (window_s - warmup_s)
+    here = "At each load, every" if len(rates) > 1 else "Every"
     return (
-        f"An episode lasts {ms.window_ms / 1000.0:g} s; its first {ms.warmup_ms / 1000.0:g} s are"
-        " not measured."
+        f"An episode lasts {window_s:g} s; its first {warmup_s:g} s are not measured. {here} method"
+        f" plays {_count(runs, 'run')} of {_count(episodes, 'episode')}: about"
+        f" {_span([measured_s * rate for rate in rates], '{:.0f}')} measured tasks."
     )
 
 

@@ -83,15 +83,8 @@ class Journeys:
         """All of them so far: to whom, from whom, when they were sent and taken (null: not)."""
         assert outcome.journal is not None
         taken = self.taken(outcome.journal)
-        columns = list(zip(*self.sent, strict=True)) or [(), (), (), ()]
         arrived = [taken.get(each[:3], np.nan) for each in self.sent]
-        return {
-            "en": list(columns[0]),
-            "sn": list(columns[1]),
-            "sent": as_list(np.array(columns[2], float)),
-            "taken": as_list(np.array(arrived, float)),
-            "told": list(columns[3]),
-        }
+        return {**sent_columns(self.sent), "taken": as_list(np.array(arrived, float))}
 
     def taken(self, journal: Records) -> dict[tuple[int, int, float], float]:
         """When ENs took statuses, by (EN, SN, when it was made), in these rows of a journal."""
@@ -150,6 +143,13 @@ class Journeys:
             for table, columns in self.columns(outcome, which).items()
         }
         return {**self.nodes(), **tables, "statuses": self.statuses(outcome)}
+
+
+def sent_columns(sent: list[tuple[int, int, float, int]]) -> dict[str, list[Any]]:
+    """Rows of `Journeys.sent` as columns."""
+    ens, sns, times, told = zip(*sent, strict=True) if sent else ((), (), (), ())
+    rounded = as_list(np.array(times, float))
+    return {"en": list(ens), "sn": list(sns), "sent": rounded, "told": list(told)}
 
 
 def fates_of(outcome: Outcome) -> Ints:

@@ -39,7 +39,12 @@ def page_data(study: Study, summary: polars.DataFrame, bounds: polars.DataFrame)
                 "scenario": each.scenario,
                 "sentence": each.verdict.sentence(),
                 "where": each.verdict.where(),
-                "claims": [*claim_sentences(each), *filter(None, [each.verdict.by_net_utility()])],
+                "claims": [
+                    *claim_sentences(each),
+                    *filter(
+                        None, [each.verdict.by_net_utility(), each.verdict.upper_limit(bounds)]
+                    ),
+                ],
             }
             for each in found
             if each.verdict is not None

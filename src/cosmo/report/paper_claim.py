@@ -36,6 +36,8 @@ def claim_sentences(results: Results) -> list[str]:
         claimed, where, alike = _claimed(results, process, [each.rate for each in here])
         if claimed is not None:
             told.append(_beside(results.focus, process, where, claimed, here, alike))
+    if told:
+        told.append(f"The paper's six baselines are {', '.join(claims.competitors)}.")
     return told + _stronger(results, claims.competitors) if told else []
 
 

@@ -19,6 +19,13 @@ YARDSTICK_NOTE = (
     " capacity for later ones, so that a method that refuses dear tasks may serve more of them."
 )
 
+# Bounds of success, the closest first, and where each comes from.
+_LIMITS = {
+    "clairvoyant_bound": "in time here, even if it knew all tasks in advance (clairvoyant bound)",
+    "fluid_bound": "in time for long, even if all nodes were always busy with the smallest tasks"
+    " (fluid bound, by capacity alone)",
+}
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -65,8 +72,9 @@ class Verdict:
         best, many = rivals[0], len(rivals) + 1
         rival = "its only rival" if many == 2 else f"the best of {many - 1} rivals"
         cost = f"sends {best.cost:.1f} update units a second instead of {own.cost:.1f}"
-        if own.cost == best.cost == 0.0:
-            cost = f"sends no status, as {own.method}"
+        if best.cost == 0.0:
+            units = f"{own.cost:.1f} update units a second"
+            cost = f"sends no status, {f'instead of {units}' if own.cost else f'as {own.method}'}"
         both = (
             f"with {own.method} {_percent(own.success)} of the tasks are in time, with"
             f" {best.method} {_percent(best.success)}"
@@ -114,6 +122,33 @@ class Verdict:
             f"The order depends on what counts: by net utility, which also counts what failures,"
             f" wrong rejections and status messages cost, {best.method} is first ({worth})."
         )
+
+    def upper_limit(self, bounds: polars.DataFrame) -> str:
+        """How much success is possible at all.
+
+        Args:
+            bounds: Rows of `cosmo.study.statistics.bounds`.
+
+        Returns:
+            A sentence or two; empty if neither a bound nor a yardstick is known at all loads.
+
+        """
+        loads = polars.DataFrame(self.loads, ["arrivals", "rate"], orient="row")
+        here = bounds.filter(scenario=self.scenario).join(loads, on=["arrivals", "rate"])
+        told: list[str] = []
+        for name, why in _LIMITS.items():
+            if not told and len(known := here[name].drop_nulls()) == len(loads):
+                most = _percent(float(known.to_numpy().mean()))
+                told = [f"Upper limit: no method can have more than {most} of the tasks {why}."]
+                if most == _percent(1.0):
+                    told = ["Upper limit: the capacity of the nodes would do for all tasks."]
+        marks = [
+            f"{each.method} {_percent(each.success)}" for each in self.others if each.yardstick
+        ]
+        if marks:
+            names = ", ".join(marks)
+            told.append(f"Yardsticks, which are told the true state of every node, have: {names}.")
+        return " ".join(told)
 
     def where(self) -> str:
         """What the sentence is about: scenario, loads, runs."""

@@ -18,7 +18,7 @@ from cosmo.node import (
     UpdateObservation,
 )
 from cosmo.node.guard import made_dispatcher, made_updater
-from cosmo.report.journeys import Journeys, as_list
+from cosmo.report.journeys import Journeys, as_list, sent_columns
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Outcome, Watcher, Worlds, site_of
@@ -142,14 +142,8 @@ class Ahead:
         self._statuses += len(sent)
         taken = self._journeys.taken(outcome.journal[self._noted :])
         self._noted = len(outcome.journal)
-        columns = list(zip(*sent, strict=True)) or [(), (), (), ()]
-        return {
-            "en": list(columns[0]),
-            "sn": list(columns[1]),
-            "sent": [round(time, 2) for time in columns[2]],
-            "told": list(columns[3]),
-            "taken": [[self._places[key], round(time, 2)] for key, time in taken.items()],
-        }
+        arrived = [[self._places[key], round(time, 2)] for key, time in taken.items()]
+        return {**sent_columns(sent), "taken": arrived}
 
     def _numbers(self, outcome: Outcome) -> dict[str, float | None]:
         """Of the tasks that are settled so far: success, updates a second, net utility a task."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from cosmo.scenario import dump, load
 from cosmo.web.ahead import Ahead
 from cosmo.web.server import application
 from cosmo.web.settings import SEED, Chosen, chosen_from, first_choice, offered, scenario_of
-from cosmo.web.stories import stories
 from cosmo.workload import episode
 
 _FIRST_MS, _PIECE_MS = 200.0, 100.0  # of simulated time; the first piece is there at once
@@ -42,14 +41,8 @@ class Playground:
 
     async def choose(self, told: Any) -> dict[str, Any]:
         """Play something else from now on. Raises InputError, and goes on, if it cannot be."""
-        chosen = chosen_from(told)
-        worlds = _worlds_of(chosen)
-        await self._begin(chosen, worlds)
+        await self.begin(chosen_from(told))
         return {"number": self.number}
-
-    async def begin(self) -> None:
-        """Play what is chosen at first."""
-        await self._begin(self.chosen, _worlds_of(self.chosen))
 
     async def end(self) -> None:
         """Play no more."""
@@ -57,7 +50,9 @@ class Playground:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _begin(self, chosen: Chosen, worlds: list[Ahead]) -> None:
+    async def begin(self, chosen: Chosen) -> None:
+        """Play this from now on. Raises InputError, and goes on, if it cannot be."""
+        worlds = _worlds_of(chosen)
         async with self._turn:
             await self.end()
             await self._announce(chosen, worlds)
@@ -70,11 +65,7 @@ class Playground:
                 {
                     "kind": "begin",
                     "number": self.number,
-                    "chosen": {
-                        "scenario": chosen.scenario,
-                        "methods": list(chosen.methods),
-                        "numbers": chosen.numbers,
-                    },
+                    "chosen": asdict(chosen),
                     "sites": [world.site() for world in worlds],
                 }
             ]
@@ -101,7 +92,7 @@ class Playground:
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:
         """What can be chosen, then all pieces of what is chosen, and of what is chosen later."""
-        yield {"kind": "offer", **offered(), "stories": stories()}
+        yield {"kind": "offer", **offered()}
         number, place = 0, 0
         while True:
             async with self._news:
@@ -171,7 +162,7 @@ def playground_application(port: int, token: str, out: Path) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await playground.begin()
+        await playground.begin(playground.chosen)
         yield
         await playground.end()
 

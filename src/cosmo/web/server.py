@@ -58,7 +58,8 @@ def application(
     """
     script = "".join(map(part, (*_SCRIPTS, f"{name}.js")))
     style = part("report.css") + part("map.css") + part("served.css")
-    page = filled(part(f"{name}.html"), {"TITLE": in_html(title), "MAP": part("map.html")})
+    body = filled(part(f"{name}.html"), {"MAP": part("map.html")})
+    page = filled(part("served.html"), {"TITLE": in_html(title), "BODY": body})
 
     def guarded(handle: Callable[[Request], Awaitable[Response]]) -> Any:
         async def answer(request: Request) -> Response:

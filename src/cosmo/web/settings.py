@@ -1,8 +1,10 @@
-"""What can be chosen in the playground: sliders, and the scenario that they make."""
+"""What can be chosen in the playground: sliders, stories, and the scenario that they make."""
 
+import tomllib
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from importlib import resources
+from typing import Any, NamedTuple
 
 from cosmo.control import METHODS, method
 from cosmo.errors import InputError
@@ -15,13 +17,12 @@ _FIRST = ("campus", "aoi-threshold/estimate", "cosmo-next")
 SEED = 0
 
 
-@dataclass(frozen=True)
-class Slider:
+class Slider(NamedTuple):
     """A number that can be changed: its bounds, its step, and the words beside it."""
 
     label: str
-    least: float
-    most: float
+    min: float
+    max: float
     step: float
 
 
@@ -46,15 +47,29 @@ class Chosen:
 
 
 def offered() -> dict[str, Any]:
-    """All that the page lets a reader choose from, with the values of each preset."""
+    """All that the page lets a reader choose from: sliders with the values of each preset, methods,
+    and guided stories (`stories.toml`), whose words appear after some seconds.
+    """
+    text = resources.files("cosmo.web").joinpath("stories.toml").read_text(encoding="utf-8")
     return {
         "scenarios": {name: values_of(scenario) for name, scenario in _presets().items()},
         "methods": [{"name": name, "summary": METHODS[name].summary()} for name in _methods()],
-        "sliders": {
-            name: {"label": each.label, "min": each.least, "max": each.most, "step": each.step}
-            for name, each in SLIDERS.items()
-        },
+        "sliders": {name: each._asdict() for name, each in SLIDERS.items()},
+        "stories": [_story(**each) for each in tomllib.loads(text)["story"]],
     }
+
+
+def _story(
+    scenario: str,
+    methods: list[str],
+    numbers: dict[str, float],
+    begin_ms: float = 100.0,
+    **told: Any,
+) -> dict[str, Any]:
+    """`told` has its title, speed and steps; `numbers` are those that differ from the preset's."""
+    all_numbers = values_of(load(scenario)) | numbers
+    chosen = {"scenario": scenario, "methods": methods, "numbers": all_numbers}
+    return {**told, "begin_ms": begin_ms, "chosen": chosen}
 
 
 def first_choice() -> Chosen:
@@ -96,8 +111,8 @@ def chosen_from(told: Any) -> Chosen:
     for key, value in numbers.items():
         slider = SLIDERS[key]
         real = isinstance(value, int | float) and not isinstance(value, bool)
-        if not real or not slider.least <= value <= slider.most:
-            raise InputError(f"{key} = {value!r}: must be from {slider.least:g} to {slider.most:g}")
+        if not real or not slider.min <= value <= slider.max:
+            raise InputError(f"{key} = {value!r}: must be from {slider.min:g} to {slider.max:g}")
         if key in ("ens", "sns") and value != int(value):
             raise InputError(f"{key} = {value!r}: must be a whole number")
     return Chosen(name, tuple(methods), {key: float(value) for key, value in numbers.items()})

@@ -27,9 +27,9 @@ FASTEST_S = 0.1
 _MCYCLES = 1e6
 _MOST = 1e15  # no number of a node is larger
 _MOST_READERS = 32
-# Of an EN, for each of its SNs: what it writes down grows with them, and a look at a node must take
-# less than 1 % of its processor.
-_LEAST_GAP_S = 0.012
+# Of an EN, for each of its SNs: what it writes down grows with them, and being watched must take
+# less than 1 % of a core (benchmarks/live_watch.py).
+_LEAST_GAP_S = 0.02
 # What the map shows; nodes need not write down the rest.
 _WANTED = tuple(
     f"cosmo_{name}"
@@ -70,7 +70,7 @@ class Site:
         ens = [each for each in there if each.node["kind"] != "SN"]
         sns = {each.node["name"]: each.node for each in there if each.node["kind"] == "SN"}
         for name in (link["sn"] for each in ens for link in each.links):
-            sns.setdefault(name, _node(name, "SN", here=False, known=False))
+            sns.setdefault(name, _node(name, "SN") | {"here": False, "known": False})
         places = {name: place for place, name in enumerate(sns)}
         links = [
             link | {"en": en, "sn": places[link["sn"]]}
@@ -132,24 +132,12 @@ def _answered(address: str, samples: list[Sample]) -> _Answered:
 
 
 def _node(
-    name: str,
-    kind: str,
-    method: str = "",
-    tasks: float | None = None,
-    cycles: float | None = None,
-    here: bool = True,
-    known: bool = True,
+    name: str, kind: str, method: str = "", tasks: float | None = None, cycles: float | None = None
 ) -> dict[str, Any]:
-    """`known`: it has answered by itself at some time; work is in Mcycles."""
-    return {
-        "name": name,
-        "kind": kind,
-        "method": method,
-        "tasks": tasks,
-        "work": None if cycles is None else cycles / _MCYCLES,
-        "here": here,
-        "known": known,
-    }
+    """A node that answers; `known`: it has, by itself, at some time. Work is in Mcycles."""
+    work = None if cycles is None else cycles / _MCYCLES
+    found = {"name": name, "kind": kind, "method": method, "tasks": tasks, "work": work}
+    return {**found, "here": True, "known": True}
 
 
 def _sends_raw(name: str) -> bool:
@@ -175,6 +163,7 @@ class Watching:
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:
         """A reading after another; however many look, nodes are read no more often."""
+        told_at = -math.inf
         while True:
             async with self._turn:
                 if self._last is None or time.monotonic() >= self._read_at + self._gap_s:
@@ -185,7 +174,9 @@ class Watching:
                     )
                     self._gap_s = max(self._every_s, _LEAST_GAP_S * most)
                 told = {"kind": "reading", "every_ms": 1000.0 * self._gap_s, **self._last}
-            yield told
+            if self._read_at > told_at:  # timers may be early: nothing is told twice
+                told_at = self._read_at
+                yield told
             await asyncio.sleep(max(0.01, self._read_at + self._gap_s - time.monotonic()))
 
     async def _readings(self) -> dict[str, list[Sample]]:

@@ -31,11 +31,11 @@
   };
 
   /* The chosen metric of every method at one load, best first, with intervals; other numbers beside it. */
-  const OTHERS = ["success_rate", "net_utility_per_task", "update_cost_rate"];
+  const OTHERS = ["success_rate", "net_utility_per_task", "update_cost_rate", "status_rate"];
   const bars = () => {
     const [scenario, arrivals, rate] = place(), metric = by("metric").value, { better, is_share: isShare } = data.metrics[metric];
     const of = (method, name) => at(scenario, arrivals, rate, method, name);
-    const here = methods.filter((method) => of(method, metric)), others = OTHERS.filter((name) => name !== metric);
+    const here = methods.filter((method) => of(method, metric)), others = OTHERS.filter((name) => name !== metric && methods.some((method) => of(method, name)));
     const value = (method) => (of(method, metric).mean === null ? -Infinity : (better || 1) * of(method, metric).mean);
     const ranked = here.sort((a, b) => Number(looks.get(a).yardstick) - Number(looks.get(b).yardstick) || value(b) - value(a) || Number(b === data.focus) - Number(a === data.focus));
     const full = isShare ? 1 : Math.max(1e-9, ...here.map((method) => (of(method, metric).mean || 0) + half(of(method, metric))));

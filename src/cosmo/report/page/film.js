@@ -50,7 +50,7 @@
       while (low < high) { const middle = (low + high) >> 1; if (taken[list[middle]] <= time) low = middle + 1; else high = middle; }
       return low > none ? { told: s.told[list[low - 1]], age: time - sent[list[low - 1]] } : null;
     };
-    const outages = map.events.time.map((time, k) => ({ time, node: map.events.node[k], what: map.events.what[k], factor: map.events.factor[k] }));
+    const outages = map.events.time.map((time, k) => ({ time, node: map.events.node[k], what: map.events.what[k] }));
     const downs = (time) => {
       const found = new Set();
       for (const each of outages) if (each.time <= time && each.what) found[each.what === 1 ? "add" : "delete"](each.node - ens);
@@ -95,7 +95,7 @@
     const good = done(true), bad = done(false);
     return {
       ens, sns, reach, most, until, many, en, sn, fate: (k) => (k >= many ? isTenant : fate[k]), enSlots: map.en_slots, snSlots: map.sn_slots, decided, sends: recording.status,
-      at, place, belief, begins: (k) => begin[k],
+      at, place, belief,
       soFar: (time) => ({ good: after(good, time), ended: after(good, time) + after(bad, time), statuses: after(sent, time) }),
       lastDecision: (time) => after(decided, time) - 1,
     };

@@ -17,6 +17,12 @@
   const setTheme = (name) => { document.documentElement.dataset.theme = name; };
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   setTheme(prefersDark.matches ? "dark" : "light");
+  /* On a page whose drawings are made anew by `redraw`. */
+  const followTheme = (redraw) => {
+    const turn = (dark) => { setTheme(dark ? "dark" : "light"); redraw(); };
+    by("theme").addEventListener("click", () => turn(theme() !== "dark"));
+    prefersDark.addEventListener("change", () => turn(prefersDark.matches));
+  };
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const narrow = () => window.innerWidth < 700;

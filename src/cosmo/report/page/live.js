@@ -74,8 +74,7 @@
   by("viewer-en").addEventListener("change", paint);
   by("map-open").addEventListener("change", () => { openGroup([map]); paint(); });
   const redraw = () => { if (seen.shape) map.refresh(); paint(); };
-  by("theme").addEventListener("click", () => { setTheme(theme() === "dark" ? "light" : "dark"); redraw(); });
-  prefersDark.addEventListener("change", () => { setTheme(prefersDark.matches ? "dark" : "light"); redraw(); });
+  followTheme(redraw);
   window.addEventListener("resize", redraw);
   by("map-a").reading = () => reading;
   const stream = new EventSource("events");

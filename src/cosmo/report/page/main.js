@@ -67,13 +67,7 @@
   by("arrivals").addEventListener("change", () => { refill(); moved(); });
   by("scenario").addEventListener("change", () => { refill(); sayVerdict(); explain(); moved(); });
   by("paper-metric").addEventListener("change", paperTable);
-  const turn = (name) => {
-    setTheme(name);
-    if (compared) chips();
-    charts();
-  };
-  by("theme").addEventListener("click", () => turn(theme() === "dark" ? "light" : "dark"));
-  prefersDark.addEventListener("change", () => turn(prefersDark.matches ? "dark" : "light"));
+  followTheme(() => { if (compared) chips(); charts(); });
   /* Labels, legends and tool bars depend on the width: drawn again once it stays. */
   let width = window.innerWidth, waiting = 0;
   window.addEventListener("resize", () => {

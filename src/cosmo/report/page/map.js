@@ -97,10 +97,16 @@
       });
       layout.snRows.forEach((nodes) => write(b, rowName("SN", nodes, (film.names || {}).sn), x.sn, layout.sn[nodes[0]].y, ink, namePx, "left", "600"));
     };
-    const snX = () => layout.x.sn + layout.name;
-    const enX = () => layout.x.en + layout.name;
-
+    const snX = () => layout.x.sn + layout.name, enX = () => layout.x.en + layout.name;
     const amount = (value) => (Number.isNaN(value) ? "?" : film.unit ? `${value.toFixed(1)} ${film.unit}` : value);
+
+    const stroke = (ink, width, trace) => {
+      pen.strokeStyle = ink;
+      pen.lineWidth = width;
+      pen.beginPath();
+      trace();
+      pen.stroke();
+    };
 
     /* Draws one moment; returns where the tasks are that were drawn. */
     const draw = (moment, more = {}) => {
@@ -124,25 +130,20 @@
             at += 1;
           }
         }
-        return Math.max(at, total);
       };
       layout.enRows.forEach((nodes) => bar(nodes, film.enSlots, enX(), layout.en[nodes[0]].y, enUnit, "en"));
       for (const en of moment.away || []) write(pen, "absent", enX(), layout.en[en].y, tones.alarm, 11, "left", "700");
       const told = [], inside = (node) => (node.level === undefined ? node.running.length + node.waiting.length : node.level);
       layout.snRows.forEach((nodes) => {
         const { y } = layout.sn[nodes[0]], lift = more.belief ? row * 0.13 : 0, count = nodes.reduce((sum, node) => sum + inside(moment.sn[node]), 0);
-        const length = bar(nodes, film.snSlots, snX(), y - lift, unit, "sn");
+        bar(nodes, film.snSlots, snX(), y - lift, unit, "sn");
         if (nodes.every((node) => moment.down.has(node))) told.push({ y, down: true });
         else if (more.belief) {
           const known = nodes.map((node) => more.belief(node)), sum = known.reduce((all, each) => all + (each ? each.told : 0), 0);
-          told.push({ y: y + row * 0.24, count, sum, known: known.some((each) => each), age: Math.max(0, ...known.map((each) => (each ? each.age : 0))), own: known.some((each) => each && each.own), length });
+          told.push({ y: y + row * 0.24, count, sum, known: known.some((each) => each), age: Math.max(0, ...known.map((each) => (each ? each.age : 0))), own: known.some((each) => each && each.own) });
         }
       });
-      pen.strokeStyle = tones.grey;
-      pen.lineWidth = 1;
-      pen.beginPath();
-      for (const spot of hollow) pen.rect(...spot);
-      pen.stroke();
+      stroke(tones.grey, 1, () => { for (const spot of hollow) pen.rect(...spot); });
       byFate.forEach((spots, fate) => {
         if (!spots.length) return;
         pen.fillStyle = mapTints[fate];
@@ -162,13 +163,8 @@
           pen.fillRect(left, each.y - thin / 2, Math.max(1.5, each.sum * unit), thin);
           pen.globalAlpha = 1;
           if (gap) {
-            pen.strokeStyle = focus;
-            pen.lineWidth = 1;
             pen.setLineDash([2, 2]);
-            pen.beginPath();
-            pen.moveTo(left + Math.min(each.sum, each.count || 0) * unit, each.y);
-            pen.lineTo(left + Math.max(each.sum, each.count || 0) * unit, each.y);
-            pen.stroke();
+            stroke(focus, 1, () => { pen.moveTo(left + each.sum * unit, each.y); pen.lineTo(left + (each.count || 0) * unit, each.y); });
             pen.setLineDash([]);
           }
           if (row > 34) write(pen, each.own ? `${each.sum} of its requests in flight; all else unknown` : `told ${amount(each.sum)}, ${each.age.toFixed(0)} ms ago; has ${amount(each.count)}`, left, each.y + thin + 7, tones.quiet, px);
@@ -176,20 +172,17 @@
         else write(pen, "?", left, each.y, tones.quiet, px);
       }
       const ring = moment.pulses.length > 60 ? 1.2 : row > 34 ? 4 : 2.6; // a burst of statuses must not hide the tasks
-      pen.strokeStyle = tones.pulse;
-      pen.lineWidth = ring > 2 ? 1.6 : 1;
-      pen.beginPath();
-      for (const pulse of moment.pulses) { const [px0, py0] = curve(pulse.en, pulse.sn, 1 - pulse.share); pen.moveTo(px0 + ring, py0); pen.arc(px0, py0, ring, 0, 7); }
-      pen.stroke();
+      stroke(tones.pulse, ring > 2 ? 1.6 : 1, () => {
+        for (const pulse of moment.pulses) { const [px0, py0] = curve(pulse.en, pulse.sn, 1 - pulse.share); pen.moveTo(px0 + ring, py0); pen.arc(px0, py0, ring, 0, 7); }
+      });
       const marks = mapTints.map(() => []);
       for (const each of moment.moving) {
         const en = film.en[each.k], sn = film.sn[each.k];
-        let spot = [enX(), layout.en[en].y];
+        let spot = [layout.x.enEnd, layout.en[en].y + each.share * row * 0.4];
         if (each.stage === "air") spot = [x.device + (x.en - 4 - x.device) * each.share, layout.en[en].y];
         else if (each.stage === "up") spot = curve(en, sn, each.share);
         else if (each.stage === "down") spot = curve(en, sn, 1 - each.share);
         else if (each.stage === "gone") spot = curve(en, sn, 1);
-        else spot = [layout.x.enEnd, layout.en[en].y + each.share * row * 0.4];
         marks[film.fate(each.k)].push([spot[0], spot[1], each.stage === "down" ? dot * 0.6 : dot]);
         places.push({ task: each.k, stage: each.stage, x: spot[0], y: spot[1] });
       }
@@ -204,13 +197,7 @@
         if (spots.length < 200) pen.stroke();
       });
       const chosen = more.task === undefined || more.task === null ? null : places.find((each) => each.task === more.task);
-      if (chosen) {
-        pen.strokeStyle = ink;
-        pen.lineWidth = 2;
-        pen.beginPath();
-        pen.arc(chosen.x, chosen.y, dot + 5, 0, 7);
-        pen.stroke();
-      }
+      if (chosen) stroke(ink, 2, () => pen.arc(chosen.x, chosen.y, dot + 5, 0, 7));
       return places;
     };
     const refresh = () => {
@@ -224,12 +211,6 @@
       keep: (shown) => { film = shown; }, // the same nodes and links: nothing is laid out anew
       show: (shown) => { film = shown; open = { en: null, sn: null }; refresh(); },
       anchors: () => ({ en: layout.en, sn: layout.sn, x: layout.x, unit: layout.unit, curve }),
-      nodeAt: (px, py) => {
-        const nearest = (rows, places) => rows.map((nodes, k) => [Math.abs(places[nodes[0]].y - py), k, nodes]).sort((a, b) => a[0] - b[0])[0];
-        if (px < layout.x.enEnd) { const [, k, nodes] = nearest(layout.enRows, layout.en); return { kind: "en", row: k, nodes }; }
-        if (px > layout.x.sn) { const [, k, nodes] = nearest(layout.snRows, layout.sn); return { kind: "sn", row: k, nodes }; }
-        return null;
-      },
       /* Shows the nodes of a group, or all groups again (null). */
       unfold: (kind, group) => { open = { ...open, [kind]: group }; refresh(); },
       groups: () => ({ en: grouped(film.ens, mostEnRows), sn: grouped(film.sns, mostSnRows) }),

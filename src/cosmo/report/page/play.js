@@ -20,8 +20,8 @@
   };
   /* The first moments of an empty site are skipped; a story may begin later, where there is something to see. */
   const beginMs = () => (story && story.mine === played.number ? story.begin_ms : 100);
-  const played = { number: 0, recordings: [], numbers: [], asked: 0, answered: null, over: false };
-  let offer = null, chosen = null, waiting = null, busy = false, fresh = false, lastFilm = 0, story = null;
+  const played = { number: 0, chosen: null, recordings: [], numbers: [], asked: 0, answered: null, over: false };
+  let offer = null, chosen = null, waiting = null, busy = false, mine = 0, fresh = false, lastFilm = 0, story = null;
 
   const say = (text) => { by("told").textContent = text; };
   const post = async (path, body) => {
@@ -41,10 +41,13 @@
       waiting = null;
       played.asked = performance.now();
       played.answered = null;
-      try { await post("choose", now); say(""); } catch (error) { say(error.message); }
+      try { mine = (await post("choose", now)).number; say(""); } catch (error) { say(error.message); }
     }
     busy = false;
+    if (played.number === mine) adopt();
   };
+  /* What is played, on the sliders. Not while a later choice is on its way: they would jump back. */
+  const adopt = () => { chosen = played.chosen; showSliders(); };
   const tenMore = (value) => Number(value.toFixed(1));
   const showSliders = () => {
     for (const [name, each] of Object.entries(offer.sliders)) {
@@ -117,9 +120,9 @@
     },
     begin: (told) => {
       if (story && story.mine === null && JSON.stringify(told.chosen.methods) === JSON.stringify(story.chosen.methods)) story.mine = told.number;
-      Object.assign(played, { number: told.number, recordings: told.sites.map((site) => empty(site, 0)), numbers: told.sites.map(() => []), answered: null, over: false });
+      Object.assign(played, { number: told.number, chosen: told.chosen, recordings: told.sites.map((site) => empty(site, 0)), numbers: told.sites.map(() => []), answered: null, over: false });
       fresh = false; // what came before is void
-      if (!waiting) { chosen = told.chosen; showSliders(); }
+      if (!busy && told.number >= mine) adopt();
     },
     piece: (told) => {
       if (told.number !== played.number) return;
@@ -150,15 +153,13 @@
     story.seen = now;
     if (story.place + 1 < story.steps.length && story.passed >= story.steps[story.place + 1].after_s) nextStep();
   }, 200);
-  const asScenario = () => choose({ ...chosen, scenario: by("scenario").value, numbers: offer.scenarios[by("scenario").value] });
-  by("scenario").addEventListener("change", asScenario);
+  by("scenario").addEventListener("change", () => choose({ ...chosen, scenario: by("scenario").value, numbers: offer.scenarios[by("scenario").value] }));
   for (const id of ["method-a", "method-b"]) by(id).addEventListener("change", () => choose({ ...chosen, methods: [by("method-a").value, by("method-b").value].filter((name) => name) }));
   by("viewer-en").addEventListener("change", () => player.paint());
   by("export").addEventListener("click", async () => {
     try { const told = await post("export", { until_ms: Math.max(1, player.time()) }); say(`Wrote ${told.files.join(", ")} to ${told.folder}. Compare with: ${told.command}`); } catch (error) { say(error.message); }
   });
-  by("theme").addEventListener("click", () => { setTheme(theme() === "dark" ? "light" : "dark"); player.refresh(); });
-  prefersDark.addEventListener("change", () => { setTheme(prefersDark.matches ? "dark" : "light"); player.refresh(); });
+  followTheme(player.refresh);
   window.addEventListener("resize", () => player.refresh());
   by("map").playground = played;
   const stream = new EventSource("events");

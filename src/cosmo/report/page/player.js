@@ -80,7 +80,6 @@
       paint();
       tell();
     };
-    const speed = () => Number(by("map-speed").value);
     const play = (on) => {
       const runs = state.playing;
       state.playing = on && shown().length > 0;
@@ -95,7 +94,7 @@
       if (!state.playing) return;
       const passed = Math.max(0, Math.min(250, now - state.last)), pause = calm.matches ? 500 : 0; // with reduced motion: two still pictures a second
       if (passed >= pause || now - state.last >= pause) {
-        state.time = Math.min(end(), state.time + (pause ? now - state.last : passed) * speed());
+        state.time = Math.min(end(), state.time + (pause ? now - state.last : passed) * Number(by("map-speed").value));
         state.last = now;
         paint();
         if (now - state.told > 250) { state.told = now; tell(); }
@@ -155,8 +154,8 @@
       if (view === views[0] && near && near[0] < 12 && near[1] < view.film.many) { state.task = near[1]; if (decided) decided(near[1], false); paint(); }
     }));
     return {
-      ready: views.every((view) => view.map.ready), show, seek, play, nextDecision, toMoment, views, frames: state.frames, paint,
-      time: () => state.time, playing: () => state.playing, speed,
+      ready: views.every((view) => view.map.ready), show, seek, play, toMoment, views, frames: state.frames, paint,
+      time: () => state.time, playing: () => state.playing,
       refresh: () => { for (const view of shown()) view.map.refresh(); if (shown().length) paint(); },
       /* Films that grow: what is new is seen from the next frame on. */
       replace: (films) => { films.forEach((film, k) => { views[k].film = film; views[k].map.show(film); }); slider.max = Math.ceil(end()); paint(); },

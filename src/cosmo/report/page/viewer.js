@@ -44,7 +44,7 @@
     const reach = recording.reach[t.en[k]];
     const names = [...Array(sns + 2).keys()].map((action) => actionName(action, recording, t.en[k]));
     const lines = [
-      `task ${t.task[k]} at ${number(t.time[k], 1)} ms${recording.ens > 1 ? `, EN ${t.en[k]}` : ""}: ${names[t.action[k]]} → ${words[t.outcome[k]]} (${t.outcome[k]})`,
+      `task ${t.task[k]} at ${number(t.time[k], 1)} ms${recording.ens > 1 ? `, EN ${t.en[k]}` : ""}: ${names[t.action[k]]} → ${words[t.outcome[k]]}`,
       `${(t.bytes[k] / 1000).toFixed(1)} kB, ${(t.cycles[k] / 1e6).toFixed(2)} Mcycles, ${number(t.deadline[k], 1)} ms to its deadline`,
       `EN: backlog ${number(t.en_backlog[k], 1)} ms, a local wait of ${number(t.local_wait[k], 1)} ms`,
     ];
@@ -67,7 +67,7 @@
   const describeLive = (recording, k) => {
     const t = recording.tasks, since = (time) => (time === null ? "–" : `${number(time - t.time[k], 1)} ms`);
     return [
-      `task ${t.task[k]}${t.kind[k] ? ` (${t.kind[k]})` : ""} of UE ${t.ue[k]}, at ${number(t.time[k], 1)} ms: ${actionName(t.action[k], recording, 0)} → ${words[t.outcome[k]]} (${t.outcome[k]})`,
+      `task ${t.task[k]}${t.kind[k] ? ` (${t.kind[k]})` : ""} of UE ${t.ue[k]}, at ${number(t.time[k], 1)} ms: ${actionName(t.action[k], recording, 0)} → ${words[t.outcome[k]]}`,
       `${(t.bytes[k] / 1000).toFixed(1)} kB, ${(t.cycles[k] / 1e6).toFixed(2)} Mcycles, ${number(t.deadline[k], 1)} ms to its deadline`,
       `decided after ${since(t.decided[k])}, answered after ${since(t.finished[k])}${t.rerun[k] ? "; its SN vanished, and the EN took it up itself" : ""}`,
       `at that time ${t.en_requests[k]} tasks were in the EN${t.sn_requests[k].map((count, sn) => `, ${count} at ${snName(recording, sn)}`).join("")}`,
@@ -140,7 +140,7 @@
     for (const outcome of Object.keys(shapes)) {
       const which = kept.filter((k) => t.outcome[k] === outcome);
       if (which.length) traces.push({
-        name: `${words[outcome]} (${outcome})`, x: which.map((k) => t.time[k]), y: which.map((k) => heightOf(recording, k)), yaxis: decided, mode: "markers",
+        name: words[outcome], x: which.map((k) => t.time[k]), y: which.map((k) => heightOf(recording, k)), yaxis: decided, mode: "markers",
         customdata: which, hoverinfo: "none", marker: { symbol: shapes[outcome], color: tints[outcome], size: 8 },
       });
     }
@@ -162,7 +162,7 @@
     if (recording.live) by("viewer-note").textContent = `${kept.length} tasks of a live node, ${(100 * m.success_rate).toFixed(1)} % of them done in time. A task counts as in a node from its decision to its answer.`;
     else by("viewer-note").textContent = `${recording.until_ms ? `The first ${(end / 1000).toFixed(1)} s of the episode. ` : ""}`
       + `Success ${(100 * m.success_rate).toFixed(1)} %, net utility ${number(m.net_utility_per_task, 1)} per task, update cost ${number(m.update_cost_rate, 1)}/s in what is shown, after the warm-up. `
-      + (kept.some((k) => t.outcome[k] === "FN") ? `${count("FN")} task${count("FN") === 1 ? " was" : "s were"} rejected after the warm-up although a route was feasible at that moment (FN). The metric “fn rate” (${number(m.fn_rate)}) counts `
+      + (kept.some((k) => t.outcome[k] === "FN") ? `${count("FN")} task${count("FN") === 1 ? " was" : "s were"} rejected after the warm-up although a route was feasible at that moment. The metric “needless rejections” (${(100 * m.fn_rate).toFixed(1)} %) counts `
       + "only those beyond the quota: where more work arrives than all nodes can do, somebody must be rejected, and that many rejections count as justified." : "");
     tableViews.viewer = () => (recording.live ? {
       header: ["task", "ms", "UE", "kind", "decision", "outcome", "ms to deadline", "answered after (ms)", ...(recording.status ? here.map((sn) => `age of ${snName(recording, sn)}'s status (ms)`) : [])],
@@ -170,7 +170,7 @@
         t.finished[k] === null ? "–" : number(t.finished[k] - t.time[k], 1), ...(recording.status ? here.map((sn) => number(cell(recording, "age", k, sn), 1)) : [])]),
     } : {
       header: ["task", "ms", "EN", "decision", "outcome", "ms to deadline", ...chosen.flatMap((sn) => [`SN ${sn} true (ms)`, "believed (ms)", "age (ms)"])],
-      rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.en[k], actionName(t.action[k], recording, t.en[k]), t.outcome[k], number(t.deadline[k], 1),
+      rows: visible(recording).slice(0, 400).map((k) => [t.task[k], number(t.time[k], 1), t.en[k], actionName(t.action[k], recording, t.en[k]), words[t.outcome[k]], number(t.deadline[k], 1),
         ...chosen.flatMap((sn) => ["true", "believed", "age"].map((column) => (recording.status || column === "true" ? number(cell(recording, column, k, sn), 1) : "–")))]),
     });
     if (chart.on && !chart.dataset.listens) {
