@@ -244,7 +244,9 @@ def read_record(path: Path, absent: str, writer: str, version: int) -> dict[str,
 
 
 # Temporary names of `whole_file`: what it writes, and eight characters.
-_LEFT = re.compile(r"\..+\.(json|npz|parquet|csv|html|md|tex|png|svg|pdf|toml|txt)\.[a-z0-9_]{8}")
+_LEFT = re.compile(
+    r"\..+\.(json|npz|parquet|csv|html|md|tex|png|svg|pdf|toml|txt|onnx)\.[a-z0-9_]{8}"
+)
 
 
 def file_name(text: str) -> str:

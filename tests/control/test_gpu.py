@@ -1,14 +1,19 @@
 """Worlds on a GPU: in Numba's simulator, which needs none, decision by decision as on the CPU."""
 
+import json
+import math
 import os
 import subprocess
 import sys
+from math import exp2
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cosmo import load, play, simulate
+from cosmo import load, method, play, simulate
+from cosmo.control import gpu
 from cosmo.device import chosen_device
 from cosmo.errors import InputError
 from cosmo.policy.rules import admission, estimate
@@ -44,17 +49,17 @@ def test_a_simulated_gpu_plays_every_task_as_the_cpu(tmp_path):
     called = [sys.executable, str(script), str(out), str(seed), *cases]
     done = subprocess.run(called, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    with np.load(out) as gpu:
+    with np.load(out) as there:
         for number, (name, settings) in enumerate(CASES):
             scenario = load("campus", settings)
             episodes = [episode(scenario, seed, world) for world in range(3)]
             for world, each in enumerate(play(scenario, name, episodes, seed)):
                 assert len(each.tasks) > 10
                 for field in ("action", "outcome", "decided_ms", "finished_ms", "noticed_ms"):
-                    got = gpu[f"{number}-{world}-{field}"]
+                    got = there[f"{number}-{world}-{field}"]
                     np.testing.assert_array_equal(got, getattr(each, field), f"{name}: {field}")
                 counted = [each.updates, each.rides, each.update_decisions, each.status_bytes]
-                assert gpu[f"{number}-{world}-counted"].tolist() == counted, name
+                assert there[f"{number}-{world}-counted"].tolist() == counted, name
 
 
 def test_without_a_gpu_the_cpu_plays_and_says_so(monkeypatch):
@@ -64,6 +69,31 @@ def test_without_a_gpu_the_cpu_plays_and_says_so(monkeypatch):
     assert asked.episodes[0] == pytest.approx(on_cpu.episodes[0], abs=0, nan_ok=True)
     [line] = [each for each in asked.remarks if "device = 'gpu'" in each]
     assert line.endswith("played on the CPU, with the same results")
+
+
+def test_only_what_a_gpu_plays_is_planned_for_its_memory(monkeypatch):
+    memory = SimpleNamespace(free=10**9)
+    context = SimpleNamespace(get_memory_info=lambda: memory)
+    monkeypatch.setattr(gpu, "cuda", lambda: SimpleNamespace(current_context=lambda: context))
+    campus = load("campus")
+    first = episode(campus, 0, 0)
+    fit = gpu.worlds_that_fit(campus, method("in-flight"), first)
+    assert 100 < fit < 65_536
+    memory.free = 10**8
+    assert gpu.worlds_that_fit(campus, method("in-flight"), first) == pytest.approx(fit / 10, abs=1)
+    assert gpu.worlds_that_fit(campus, method("admission-control"), first) == 0
+    paper = load("paper")
+    assert gpu.worlds_that_fit(paper, method("cosmo-next"), episode(paper, 0, 0)) == 0
+
+
+def test_commands_say_once_that_there_is_no_gpu(monkeypatch, cosmo):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    called = ["simulate", "-m", "in-flight", "--set", "episode.window_ms=3200", "--json"]
+    code, out, err = cosmo(*called, "--device", "gpu")
+    assert code == 0
+    assert err.count("played on the CPU, with the same results") == 1
+    assert json.loads(out)["method"] == "in-flight"
+    assert chosen_device() == "cpu"
 
 
 def test_the_environment_chooses_the_device(monkeypatch):
@@ -78,3 +108,12 @@ def test_the_environment_chooses_the_device(monkeypatch):
 def test_rules_whose_bits_depend_on_the_processor_are_found():
     assert inexact_in(estimate.choose) == set()
     assert inexact_in(admission.decide) == {"**"}
+
+    def of_a_module(x):
+        return math.hypot(x, math.sqrt(x))
+
+    def by_its_name(x):
+        return exp2(x) + math.floor(x)
+
+    assert inexact_in(of_a_module) == {"hypot"}
+    assert inexact_in(by_its_name) == {"exp2"}

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar, get_args
 
 import typer
 
+from cosmo.cli.console import note
 from cosmo.device import VARIABLE, chosen_device
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario, load
@@ -47,9 +48,22 @@ def _choose_device(context: typer.Context, name: str | None) -> str | None:
     """Also for the processes that this command starts, and no longer than it runs."""
     if name is not None:
         before = os.environ.get(VARIABLE)
-        os.environ[VARIABLE] = chosen_device(name)
+        os.environ[VARIABLE] = _usable(chosen_device(name))
         context.call_on_close(lambda: _set_device(before))
     return name
+
+
+def _usable(device: str) -> str:
+    """The device, or the CPU, and one line that says why."""
+    if device == "gpu":
+        from cosmo.world.device import NoGpuError, cuda
+
+        try:
+            cuda()
+        except NoGpuError as why:
+            note(f"device = 'gpu': {why}; played on the CPU, with the same results")
+            return "cpu"
+    return device
 
 
 def _set_device(name: str | None) -> None:

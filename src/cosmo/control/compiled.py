@@ -249,6 +249,12 @@ def can_compile(dispatcher: Dispatcher, updater: Updater | None) -> bool:
     return en and (updater is None or type(updater) is RuleUpdater)
 
 
+def rules_of(dispatcher: Dispatcher, updater: Updater | None) -> tuple[EnRule, SnRule]:
+    """The rules of both sides, of which `can_compile` says that they are rules."""
+    en = dispatcher.rule if isinstance(dispatcher, RuleDispatcher) else _YARDSTICK
+    return en, (updater if isinstance(updater, RuleUpdater) else SILENT).rule
+
+
 def play_compiled(
     scenario: Scenario,
     episodes: Sequence[Episode],
@@ -266,10 +272,10 @@ def play_compiled(
     """
     told = updater if isinstance(updater, RuleUpdater) else SILENT
     worlds = Worlds(scenario, episodes, carries, rides=updater is not None and updater.rides)
-    rule, en = _YARDSTICK, worlds.turn.truth
+    rule, _ = rules_of(dispatcher, updater)
+    en: Any = worlds.turn.truth
     if isinstance(dispatcher, RuleDispatcher):
-        tasks = max(each.tasks.most_of_an_en for each in episodes)
-        rule, en = dispatcher.rule, dispatcher.with_draws(tasks)
+        en = dispatcher.with_draws(max(each.tasks.most_of_an_en for each in episodes))
     counts = np.zeros((2, len(episodes)), np.int64)
     measured = regret and updater is not None and rule.choose is not None
     tally = Tally(measured, float(scenario.episode.warmup_ms), counts[0], counts[1])

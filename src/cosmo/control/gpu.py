@@ -6,13 +6,21 @@ for another. What a world needs stays on the GPU from launch to launch; only the
 worlds come back each time, for progress and for Ctrl-C.
 """
 
+import os
 import time
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from cosmo.control.compiled import Tally, compiled_parts, functions_of, joined
+from cosmo.control.compiled import (
+    Tally,
+    can_compile,
+    compiled_parts,
+    functions_of,
+    joined,
+    rules_of,
+)
 from cosmo.control.yardsticks import best_route
 from cosmo.node import NOTHING, Method
 from cosmo.node.guard import made_dispatcher, made_updater
@@ -28,6 +36,7 @@ from cosmo.world.device import (
     bytes_of,
     cuda,
     device_kernel,
+    enough_memory,
     exactly_rounded,
     host,
     row_getter,
@@ -168,7 +177,7 @@ class GpuPlayer:
                     back(there, here)
 
     def warm_up(self, constants: Any, state: Any, turn: Any) -> None:
-        """Copy all to the GPU and compile, without playing: for who measures that apart."""
+        """Copy all to the GPU and compile, without playing, so that a benchmark can time it."""
         turn.counts[UNFINISHED] = state.worlds.size
         self._launch(constants, state, 0)
 
@@ -193,11 +202,17 @@ class GpuPlayer:
             self._turns = old._replace(seen=seen, settled=_longer(old.settled))
         self._state = state
         self._here = (constants, state, self._turns, (), *self._own)
-        there = list(to_device(self._here))
+        with enough_memory():
+            there = list(to_device(self._here))
         seen = there[2].seen
         of_now = to_device((self._turns.seen.status, self._turns.seen.status_ms))
         there[3] = seen._replace(status=of_now[0], status_ms=of_now[1])
         self._there = tuple(there)
+
+
+def _free_here() -> int:
+    """Bytes of memory that this machine has left: the host has all that the GPU has."""
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _longer(rows: Any) -> Any:
@@ -205,15 +220,20 @@ def _longer(rows: Any) -> Any:
 
 
 def worlds_that_fit(scenario: Scenario, method: Method, first: Episode) -> int:
-    """How many worlds to play at once on the GPU, from what one takes; 0 if none can be used."""
-    try:
-        free = cuda().current_context().get_memory_info().free
-    except NoGpuError:
-        return 0
+    """How many worlds to play at once on the GPU, from what one takes; 0 if it plays none of them:
+    there is no GPU, or the method is not made of rules that have the same bits there.
+    """
     site = site_of(scenario, [(0, 0)])
     dispatcher, updater = made_dispatcher(method, site), None
     if method.carries != NOTHING:
         updater = made_updater(method, site)
+    if not can_compile(dispatcher, updater):
+        return 0
+    try:
+        check_playable(*rules_of(dispatcher, updater))
+        free = min(cuda().current_context().get_memory_info().free, _free_here())
+    except NoGpuError:
+        return 0
     worlds = Worlds(scenario, [first], method.carries)
     taken = bytes_of(worlds.memory) + bytes_of(worlds.turn)
     if isinstance(dispatcher, RuleDispatcher):

@@ -123,7 +123,10 @@ def play(
         _note_remarks(remarks, method, dispatcher, updater)
         return outcomes
     if device == "gpu":
-        _note_cpu(remarks, "it is no rule of the embedded engine, or somebody looks on")
+        _note_cpu(
+            remarks,
+            "the method is not a rule, the engine is not embedded, or the episode is recorded",
+        )
     if compiled:
         dispatcher = with_compiled_rows(dispatcher)
     for watcher in watchers:

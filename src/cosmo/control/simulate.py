@@ -106,7 +106,7 @@ def simulate_runs(
     outcomes: list[Outcome] = []
     remarks: set[str] = set()
     at_once, alone = worlds_at_once(scenario), engine_of(scenario).play is not None
-    if device == "gpu":
+    if device == "gpu" and scenario.engine == "embedded":
         from cosmo.control.gpu import worlds_that_fit
 
         example = episode(scenario, *worlds[0], tasks)

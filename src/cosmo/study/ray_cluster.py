@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cosmo.device import VARIABLE, chosen_device
 from cosmo.errors import InputError
 from cosmo.files import temporary_folder, whole_file
 from cosmo.study.checks import DONE, STATE
@@ -121,7 +122,7 @@ class RayExecutor:
         start: dict[str, Any] = {
             "log_to_driver": False,
             "logging_level": "ERROR",
-            "runtime_env": {"env_vars": WORKER_ENVIRONMENT},
+            "runtime_env": {"env_vars": {**WORKER_ENVIRONMENT, VARIABLE: chosen_device()}},
         }
         try:
             if self._address is None:

@@ -2,10 +2,11 @@
 
 import dis
 import hashlib
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeGuard
 
 from numba import njit
@@ -16,7 +17,20 @@ _NO_REFERENCE_COUNTS: dict[str, Any] = {"_nrt": False}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 # A batch is some forty arrays; handing them from function to function costs more than the events.
 _INLINED: dict[str, Any] = {"forceinline": True}
-_INEXACT = {"exp", "expm1", "log", "log1p", "log2", "pow", "sin", "cos", "tan", "tanh", "erf"}
+# Functions of `math` that have the same bits on every processor.
+_EXACT = {
+    "sqrt",
+    "floor",
+    "ceil",
+    "trunc",
+    "fabs",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "inf",
+    "nan",
+    "pi",
+}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -94,11 +108,18 @@ def inexact_in(*functions: Callable[..., Any]) -> set[str]:
     """
     found = set[str]()
     for function in _called_by(*functions):
+        used = {value.__name__ for _, value in _globals_of(function) if _is_of_math(value)}
         for each in dis.get_instructions(function):
-            named = each.opname in ("LOAD_ATTR", "LOAD_METHOD") and each.argval in _INEXACT
-            if named or (each.opname == "BINARY_OP" and each.argrepr.startswith("**")):
-                found.add(str(each.argval) if named else "**")
+            if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and hasattr(math, str(each.argval)):
+                used.add(str(each.argval))
+            if each.opname == "BINARY_OP" and each.argrepr.startswith("**"):
+                found.add("**")
+        found |= used - _EXACT
     return found
+
+
+def _is_of_math(value: Any) -> bool:
+    return isinstance(value, BuiltinFunctionType) and value.__module__ == "math"
 
 
 def entry_point(function: Callable[..., Any]) -> Any:

@@ -50,7 +50,9 @@ def exactly_rounded() -> Iterator[None]:
         return
     from numba.cuda import dispatcher
 
-    usual = vars(dispatcher)["compile_cuda"]
+    usual = vars(dispatcher).get("compile_cuda")
+    if usual is None:
+        raise NoGpuError("this version of numba-cuda cannot be told to round every operation")
 
     def compile_cuda(*given: Any, **named: Any) -> Any:
         options = {**(named.get("nvvm_options") or {}), "fma": 0}
@@ -61,6 +63,22 @@ def exactly_rounded() -> Iterator[None]:
         yield
     finally:
         vars(dispatcher)["compile_cuda"] = usual
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Within the block a GPU whose memory is full, because others use it too, is none."""
+    if _simulated():
+        yield
+        return
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    try:
+        yield
+    except CudaAPIError as error:
+        if "OUT_OF_MEMORY" not in str(error):
+            raise
+        raise NoGpuError("its memory is full") from None
 
 
 def device_kernel(function: Callable[..., Any]) -> Any:

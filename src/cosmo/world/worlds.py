@@ -121,7 +121,7 @@ class Worlds(Batch):
 
     @property
     def memory(self) -> State:
-        """The arrays of all worlds, for who plans with their size."""
+        """The arrays of all worlds: their size says how much memory a batch needs."""
         return self._state
 
     def advance_playing(self, play: Callable[..., None], hold: str = "") -> Decisions:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.control import play
+from cosmo.interrupts import leave_with_parent
 from cosmo.learn.next.multi_node.config import MultiNodeConfig
 from cosmo.learn.next.multi_node.evolution import (
     SIZE,
@@ -61,7 +62,7 @@ def _played_one(
     where: Scenario, what: Episode, scaled: ScaledParameters, seed: int
 ) -> dict[str, float]:
     method = MultiNodeMethod(scaled)
-    [outcome] = play(where, method, [what], seed)
+    [outcome] = play(where, method, [what], seed, device="cpu")  # of one world a GPU is no help
     found = episode_metrics(where, outcome, method.carries)
     utility = where.utility
     a_task = utility.update_weight / (utility.true_positive * utility.value)
@@ -127,7 +128,7 @@ class MultiNodeTrainer:
         if self._pool is None:
             # JAX has threads in this process, which a forked one would not have.
             spawned = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, spawned)
+            self._pool = ProcessPoolExecutor(self._workers, spawned, leave_with_parent)
             weakref.finalize(self, self._pool.shutdown)
         shares = np.array_split(np.arange(len(tried)), self._workers)
         parts = [[tried[place] for place in share] for share in shares]
