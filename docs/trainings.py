@@ -6,9 +6,9 @@
 
 `train` does what `cosmo train --method cosmo-next --training universal --seeds SEED` does, with
 several processes for each training, which find the same bits. `--seeds`, `--workers` (processes for
-each training), `--seconds` (trainings end after the round that is under way then) and `--set` (of
-the training) change it; `play` has `--out FILE` and, for a try, `--tracks NAME …`. Both need only
-what simulating and training need.
+each training), `--rounds` (after which each training ends, in the order of the seeds) and `--set`
+(of the training) change it; `play` has `--out FILE` and, for a try, `--tracks NAME …`. Both need
+only what simulating and training need.
 """
 
 import argparse
@@ -39,9 +39,12 @@ Told = dict[str, Any]
 def train(folder: Path, options: argparse.Namespace) -> None:
     """All trainings at once, each in a process of its own that has `workers` more."""
     settings = [part for each in options.set for part in ("--set", each)]
-    each = f"--workers={options.workers}", f"--seconds={options.seconds}", *settings
-    command = [sys.executable, __file__, "one", str(folder), *each, "--seeds"]
-    started = [subprocess.Popen([*command, str(seed)]) for seed in options.seeds]
+    command = [sys.executable, __file__, "one", str(folder), f"--workers={options.workers}"]
+    rounds = options.rounds or [None] * len(options.seeds)
+    started = []
+    for seed, most in zip(options.seeds, rounds, strict=True):
+        ends = [] if most is None else [f"--rounds={most}"]
+        started.append(subprocess.Popen([*command, *settings, *ends, f"--seeds={seed}"]))
     codes = [process.wait() for process in started]
     if any(codes):
         sys.exit("a training failed")
@@ -65,7 +68,8 @@ def train_one(folder: Path, options: argparse.Namespace) -> None:
     checkpoint.start(folder / str(seed), checkpoint.describe(METHOD, runs, config, "cpu"))
     curves = checkpoint.Curves(runs)
     trainer = UniversalTrainer(NextTrainer(runs, config), config.crowd, options.workers)
-    while trainer.episode < config.episodes and time.monotonic() - begun < options.seconds:
+    [rounds] = options.rounds or [config.episodes]
+    while trainer.episode < min(rounds, config.episodes):
         curves.add(trainer.train_episode())
         checkpoint.save(folder / str(seed), trainer, curves)
         told = f"seed {seed}: round {trainer.episode} of {config.episodes}"
@@ -171,11 +175,15 @@ def tables(told: Told, study: Any) -> str:
 
 
 def _ended_early(rounds: Told) -> str:
-    """Nothing, or a line on the rounds that were done until the time was over."""
+    """Nothing, or a line on the rounds that were done, and how to have the same again."""
     done, [asked] = [each[0] for each in rounds.values()], {each[1] for each in rounds.values()}
     if min(done) == asked:
         return ""
-    return f"\n\nThe trainings were ended early: {min(done)} to {max(done)} of {asked} rounds."
+    listed = ",".join(map(str, done))
+    return (
+        f"\n\nThe trainings were ended early, after {min(done)} to {max(done)} of {asked} rounds:"
+        f" `python docs/trainings.py train trainings --rounds {listed}` does the same."
+    )
 
 
 def _pooled(told: Told, study: Any) -> Any:
@@ -203,9 +211,9 @@ def main() -> None:
     )
     parser.add_argument("what", choices=("train", "one", "play"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seeds", type=_seeds, default=SEEDS)
+    parser.add_argument("--seeds", type=_numbers, default=SEEDS)
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1) // len(SEEDS)))
-    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--rounds", type=_numbers)
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--tracks", nargs="*")
@@ -213,7 +221,7 @@ def main() -> None:
     {"train": train, "one": train_one, "play": play}[options.what](options.folder, options)
 
 
-def _seeds(text: str) -> tuple[int, ...]:
+def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(each) for each in text.split(","))
 
 
