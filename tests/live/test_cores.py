@@ -141,7 +141,7 @@ def test_dropping_a_waiting_task_gives_its_room_back():
     core.cancel(items[2])
     clock.run()
     assert wires.answers == {1: Fate.EXPIRED}  # nobody waits for the others
-    assert core.station.state(clock.now()).tolist()[:4] == [2.0, 0.0, 0.0, 240000.0]
+    assert core.station.state(clock.now())[:4] == [2.0, 0.0, 0.0, 240000.0]
 
 
 @pytest.mark.parametrize("mood", [RuntimeError("oh"), 99, 0.5])

@@ -165,7 +165,8 @@ def test_a_service_that_breaks_off_is_502_or_an_answer_that_is_not_whole():
                 text = await told(port, "GET /begun HTTP/1.1\nHost: a\nConnection: close\n\n")
             except ConnectionResetError:
                 text = b""
-            assert not text.endswith(b"half" + bytes(5))
+            head, _, body = text.partition(b"\r\n\r\n")
+            assert not text or (b"content-length: 9" in head.lower() and len(body) < 9)
             assert (agent.node._open, agent.node.in_flight) == (0, 0)
             assert agent.node._readable  # it is there, however it behaves
 

@@ -129,8 +129,11 @@ def test_envoy_asks_the_xds_server_as_the_picker_does(ours):
     clusters = {each["name"]: each for each in told["static_resources"]["clusters"]}
     tls = clusters["xds"]["transport_socket"]["typed_config"]
     assert tls["sni"] == "xds.internal"
-    assert tls["common_tls_context"]["validation_context"]["trusted_ca"] == {
-        "filename": str(ours.authority)
+    assert tls["common_tls_context"]["validation_context"] == {
+        "trusted_ca": {"filename": str(ours.authority)},
+        "match_typed_subject_alt_names": [
+            {"san_type": "DNS", "matcher": {"exact": "xds.internal"}}
+        ],
     }
     plain = envoy_of(picker_config("eds:xds.internal:18000/web"), "127.0.0.1:8080")
     assert not any("transport_socket" in each for each in plain["static_resources"]["clusters"])

@@ -334,6 +334,15 @@ def test_any_messages_leave_a_picker_as_it_was(said):
     play(scene())
 
 
+@pytest.mark.parametrize("name", ["in-flight", "power-of-d", "cosmo-next"])
+def test_a_method_begins_without_a_fault(name):
+    async def scene():
+        async with picker(method__use=name, method__slow_ms=60_000.0) as serving:
+            assert serving.node.core.runner.faults == 0
+
+    play(scene())
+
+
 def test_task_numbers_beyond_31_bits_cost_nothing():
     async def scene():
         async with picker() as serving, Proxy(serving.address) as proxy:

@@ -17,13 +17,12 @@ from cosmo.live.clock import DEADLINE, DELIVERY, Clock, Worker
 from cosmo.live.core import Core
 from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.link import Link
+from cosmo.live.sight import Links, Sight
 from cosmo.live.smoothed import Throughput
 from cosmo.live.tasks import Fate, Item
 from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED, DispatchObservation, Site
+from cosmo.policy.rules.run import Task
 
-# What is shown of a link that is not there: its rates, when its status was made, its backlog.
-_NO_LINK = np.array([1.0, 0.0, 0.0, math.nan, math.inf])
-_WORLD = np.zeros(1, np.int64)
 FAR_MS = 1e6  # the backlog that methods are shown of a link whose SN is silent
 
 
@@ -90,21 +89,20 @@ class EnCore(Core):
         self.rules = rules or EnRules()
         super().__init__(site, index, site.en, clock, worker, links, self.rules.latency_weight)
         self.runner, self._transport = runner, transport
-        self._index = np.array([index], np.int64)
-        self._look_around()
         self.caches = [Cache(np.zeros(runner.method.carries)) for _ in links]
+        self._look_around()
         self._throughput = Throughput(self.rules.throughput_weight, self.rules.nominal_mbps)
         self._away: dict[int, Item] = {}  # offloaded tasks that nothing was heard of, by number
         self._numbers = 0
         # Methods see times from their own start on, which in a simulation is that of the load.
         self._origin_ms, self._last_ms, self._new = 0.0, -math.inf, False
         self.guard_ms: Callable[[], float] = lambda: 0.0
-        self.on_choice: Callable[[DispatchObservation, Item], None] | None = None
+        self.on_choice: Callable[[Sight, Item], None] | None = None
 
     def _look_around(self) -> None:
-        """What observations of the site's links are made of."""
-        self._reach = self.site.links.reach[self.index : self.index + 1]
-        self._no_links = np.tile(_NO_LINK, (1, self._reach.shape[1], 1))
+        """What the site's links look like is kept from task to task."""
+        reach = self.site.links.reach[self.index : self.index + 1]
+        self._seen_links = Links(reach, len(self.links), len(self.caches[0].numbers))
 
     @property
     def sns(self) -> int:
@@ -133,7 +131,7 @@ class EnCore(Core):
             self._answer(item, Fate.EXPIRED, b"")
             return
         self._look_back(item, now)
-        seen = self.observation(item, now)
+        seen = self.sight(item, now)
         item.action = self._obeyed(item, self.runner.choose(seen), now)
         item.decided_ms = now
         if self.on_choice is not None:
@@ -167,49 +165,31 @@ class EnCore(Core):
         self._new = False
 
     def observation(self, item: Item, now: float) -> DispatchObservation:
-        """What the EN sees of a task that has just reached it."""
+        """What the EN sees of a task that has just reached it, as methods see it."""
+        return self.sight(item, now).arrays()
+
+    def sight(self, item: Item, now: float) -> Sight:
+        """The same, as numbers; valid until the next task is looked at."""
         elapsed, station, started = now - item.generated_ms, self.station, self._origin_ms
         mbps, trend = self._throughput.sample(item.ue, item.input_bytes, elapsed)
-        # One array in pieces: a node makes one of these for every task.
-        numbers = np.array(
-            [
-                *(now - started, item.generated_ms - started, item.input_bytes, item.cycles),
-                *(item.deadline_ms - self.guard_ms(), mbps, trend, item.residual_ms),
-                station.wait_ms(item, now),
-            ],
-            np.float64,
+        links = self._seen_links
+        for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True)):
+            made_ms, backlog_ms = cache.source_ms - started, self._backlog_ms(sn, now)
+            links.see(sn, link.statistics(now), cache.numbers, made_ms, backlog_ms)
+        task = Task(
+            world=0,
+            en=self.index,
+            task=item.number,
+            time_ms=now - started,
+            generated_ms=item.generated_ms - started,
+            input_bytes=float(item.input_bytes),
+            cycles=float(item.cycles),
+            deadline_ms=item.deadline_ms - self.guard_ms(),
+            en_state=station.state(now),
+            local_wait_ms=station.wait_ms(item, now),
+            local_room=station.has_room(item),
         )
-        links = self._no_links.copy()
-        links[0, : len(self.links)] = [
-            (*link.statistics(now), cache.source_ms - started, self._backlog_ms(sn, now))
-            for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True))
-        ]
-        status = np.zeros((1, self._reach.shape[1], len(self.caches[0].numbers)))
-        if status.shape[2]:
-            status[0, : len(self.caches)] = [cache.numbers for cache in self.caches]
-        return DispatchObservation(
-            world=_WORLD,
-            en=self._index,
-            ue=np.array([item.ue], np.int64),
-            task=np.array([item.number], np.int64),
-            time_ms=numbers[0:1],
-            generated_ms=numbers[1:2],
-            input_bytes=numbers[2:3],
-            cycles=numbers[3:4],
-            deadline_ms=numbers[4:5],
-            throughput_mbps=numbers[5:6],
-            throughput_trend_mbps=numbers[6:7],
-            residual_ms=numbers[7:8],
-            en_state=station.state(now)[None],
-            local_wait_ms=numbers[8:9],
-            local_room=np.array([station.has_room(item)]),
-            sn=self._reach,
-            status=status,
-            status_ms=links[:, :, 3],
-            up_link_mbps=links[:, :, :3],
-            up_backlog_ms=links[:, :, 4],
-            en_speed=np.array([station.speed]),
-        )
+        return Sight(task, item.ue, mbps, trend, item.residual_ms, station.speed, links)
 
     def _backlog_ms(self, sn: int, now: float) -> float:
         """Of a link; work that the method cannot know of counts as backlog, too."""

@@ -15,9 +15,10 @@ from cosmo.live.realtime import RealClock
 from cosmo.live.samples import Histogram, PathOverhead
 from cosmo.live.server import NodeServer
 from cosmo.live.shadow import Shadow
+from cosmo.live.sight import Sight
 from cosmo.live.smoothed import Estimates
 from cosmo.live.tasks import Fate, Item
-from cosmo.node import NOTHING, DispatchObservation, Method
+from cosmo.node import NOTHING, Method
 
 _WARM_UPS = 3
 
@@ -126,21 +127,22 @@ class DecidingServer(NodeServer):
         pay for what is done only once.
         """
         tasks = self.site.tasks
-        fake = Item(0, -1.0, tasks.deadline_ms[1], tasks.input_bytes[1], tasks.mean_cycles, ue=-1)
+        fake = Item(0, 0.0, tasks.deadline_ms[1], tasks.input_bytes[1], tasks.mean_cycles, ue=-1)
         fake.residual_ms = self.config.expected.residual_ms
         for _ in range(_WARM_UPS):
-            self.core.runner.choose(self.core.observation(fake, self.clock.now()))
+            self.core.runner.choose(self.core.sight(fake, self.clock.now()))
         self.core.start_over()
 
     def _name_of(self, action: int) -> str:
         """Of what was decided, for people: local, an SN's name, or reject."""
         raise NotImplementedError
 
-    def _chosen(self, seen: DispatchObservation, item: Item) -> None:
+    def _chosen(self, seen: Sight, item: Item) -> None:
         self.counters.add("decisions_total", action=self._name_of(item.action))
-        self.decisions.note(seen, item)
+        if self.decisions.wanted:
+            self.decisions.note(seen.arrays(), item)
         if self.shadow is not None:
-            self._loop.call_soon(self.shadow.ask, seen, item.action, self.counters)
+            self._loop.call_soon(self.shadow.ask, seen.arrays(), item.action, self.counters)
 
     def _ended(self, item: Item, fate: Fate) -> None:
         self.counters.add("tasks_total", fate=fate.name)

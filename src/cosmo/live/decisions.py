@@ -50,6 +50,11 @@ class DecisionLog:
         self._seconds, self._lock = seconds, threading.RLock()
         self._timer: threading.Timer | None = None
 
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is logged."""
+        return self._path is not None
+
     def note(self, seen: DispatchObservation, item: Item) -> None:
         """A decision was taken: keep what the EN knew, for when the task has been answered."""
         if self._path is not None and seen.status.shape[2]:

@@ -3,9 +3,12 @@
 import numpy as np
 
 from cosmo.live.remarks import Remarks
+from cosmo.live.sight import Sight
 from cosmo.node import Dispatcher, DispatchObservation, Feedback, Method, Site
 from cosmo.node.guard import ask, checked_actions, made_dispatcher
+from cosmo.policy.rules.run import Fact, RuleDispatcher
 
+Observed = Sight | DispatchObservation  # one task
 KnownFate = tuple[int, int, int, bool, float]  # task, action, fate, in time, time in ms
 
 
@@ -31,11 +34,13 @@ class DispatcherRunner:
         """Hand all fates that were noted to the dispatcher."""
         if self._fates:
             fates, self._fates = self._fates, []
-            if getattr(self._dispatcher.observe, "__func__", None) is Dispatcher.observe:
-                return  # it does not override `observe`
-            ask(self.method, self._dispatcher.observe, feedback_of(fates, self.index))
+            dispatcher = self._dispatcher
+            if isinstance(dispatcher, RuleDispatcher):
+                ask(self.method, dispatcher.hear, [Fact(0, self.index, *each) for each in fates])
+            elif getattr(dispatcher.observe, "__func__", None) is not Dispatcher.observe:
+                ask(self.method, dispatcher.observe, feedback_of(fates, self.index))
 
-    def choose(self, seen: DispatchObservation) -> int:
+    def choose(self, seen: Observed) -> int:
         """Return the action on one task: 0 local, 1..S offload, S + 1 reject."""
         self.deliver_feedback()
         return checked_action(self.method, self._dispatcher, seen)
@@ -61,10 +66,15 @@ class DispatcherRunner:
         return kept
 
 
-def checked_action(method: Method, dispatcher: Dispatcher, seen: DispatchObservation) -> int:
+def checked_action(method: Method, dispatcher: Dispatcher, seen: Observed) -> int:
     """Ask a dispatcher about one task; InputError if the answer is not an allowed action."""
-    answer = ask(method, dispatcher.decide, seen)
-    return int(checked_actions(method, answer, seen)[0])
+    if isinstance(dispatcher, RuleDispatcher) and isinstance(seen, Sight):  # without any array
+        action = ask(method, dispatcher.decide_one, seen.tasks)
+        if 0 <= action <= seen.reject and seen.links.all_reached:
+            return action
+        return int(checked_actions(method, [action], seen.arrays())[0])
+    arrays = seen.arrays() if isinstance(seen, Sight) else seen
+    return int(checked_actions(method, ask(method, dispatcher.decide, arrays), arrays)[0])
 
 
 def feedback_of(fates: list[KnownFate], en: int) -> Feedback:

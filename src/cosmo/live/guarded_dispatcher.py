@@ -13,9 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from cosmo.errors import InputError
-from cosmo.live.dispatcher_runner import DispatcherRunner, checked_action
+from cosmo.live.dispatcher_runner import DispatcherRunner, Observed, checked_action
 from cosmo.live.samples import Window
-from cosmo.node import DispatchObservation, Method, Site
+from cosmo.node import Method, Site
 from cosmo.node.guard import made_dispatcher
 
 _FIRST_S, _LONGEST_S = 1.0, 60.0
@@ -67,7 +67,7 @@ class GuardedDispatcherRunner(DispatcherRunner):
         except InputError as error:
             self._fault(str(error))
 
-    def choose(self, seen: DispatchObservation) -> int:
+    def choose(self, seen: Observed) -> int:
         """Return the action on one task, of the method or of the fallback."""
         if self._on_fallback and self._clock() >= self._retry_s:
             self._switch(False, "tried again")
@@ -94,7 +94,7 @@ class GuardedDispatcherRunner(DispatcherRunner):
                 self._faults = 0
         return action
 
-    def _ask(self, seen: DispatchObservation) -> int:
+    def _ask(self, seen: Observed) -> int:
         if not self._on_fallback:
             return checked_action(self._main, self._dispatcher, seen)
         try:

@@ -20,6 +20,7 @@ class Link:
         self._packet = links.packet_bytes
         self._carried = carried
         self._free = 0.0
+        self._steady = self._nominal / BYTES_PER_MS, 0.0, 0.0
 
     def _rate(self, time: float) -> float:
         return self._nominal
@@ -56,4 +57,4 @@ class Link:
 
     def statistics(self, now: float) -> tuple[float, float, float]:
         """Mean rate of the recent past, its deviation, and the rate now minus the mean, in Mbps."""
-        return self._nominal / BYTES_PER_MS, 0.0, 0.0
+        return self._steady

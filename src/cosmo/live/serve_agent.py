@@ -49,9 +49,9 @@ class ServiceStation(Station):
         """Waiting and running requests."""
         return int(self._seen[REQUESTS])
 
-    def state(self, now: float) -> Floats:
+    def state(self, now: float) -> list[float]:
         """[field] of `cosmo.node.state`."""
-        return self._seen.copy()
+        return [float(each) for each in self._seen]
 
 
 def _never(slot: int, item: Item, finish_ms: float) -> None:
@@ -158,7 +158,7 @@ class AgentServer(SnServer):
     # Pickers.
 
     def _closed(self) -> str:
-        return super()._closed() or ("" if self._readable else "the metrics cannot be read")
+        return super()._closed() or ("" if self._readable else "nothing is known of the service")
 
     def _en_of(self, name: str, context: Any) -> int | None:
         """Pickers come by any name that they have a certificate for, up to `agent.pickers`."""

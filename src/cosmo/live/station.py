@@ -4,13 +4,9 @@ import math
 from collections import deque
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cosmo.live.tasks import Item
 from cosmo.node import IDLE, LATENCY, REQUESTS, STATE_FIELDS, STORAGE, WAIT, WORK, Nodes
 
-Floats = NDArray[np.float64]
 Begin = Callable[[int, Item, float], None]  # slot, task, when it should be done
 
 
@@ -154,12 +150,12 @@ class Station:
             left.append(cycles)
         return left
 
-    def state(self, now: float) -> Floats:
+    def state(self, now: float) -> list[float]:
         """[field] of `cosmo.node.state`: N, W, B, M of R12, requests, smoothed latency.
 
         B is what takes as long at the nominal speed as what is left takes at the present one (R37).
         """
-        found = np.empty(STATE_FIELDS)
+        found = [0.0] * STATE_FIELDS
         found[IDLE] = self._idle
         found[WAIT] = now - self._waiting[0].arrived_ms if self._waiting else 0.0
         cycles = self._waiting_cycles

@@ -4,8 +4,9 @@ from typing import Any
 
 from cosmo.live.core_en import FAR_MS, EnCore
 from cosmo.live.picker.core_picker import PickerCore
+from cosmo.live.sight import Sight
 from cosmo.live.tasks import Fate, Item
-from cosmo.node import REFUSED, DispatchObservation
+from cosmo.node import REFUSED
 
 
 class HttpEnCore(PickerCore):
@@ -28,13 +29,12 @@ class HttpEnCore(PickerCore):
         self._remote = item.remote
         super().arrive(item)
 
-    def observation(self, item: Item, now: float) -> DispatchObservation:
+    def sight(self, item: Item, now: float) -> Sight:
         """What the EN sees; for a request there is no room at the EN itself."""
-        seen = super().observation(item, now)
-        if item.remote:
-            seen.local_room[:] = False
-            seen.local_wait_ms[:] = FAR_MS
-        return seen
+        seen = super().sight(item, now)
+        if not item.remote:
+            return seen
+        return seen._replace(task=seen.task._replace(local_room=False, local_wait_ms=FAR_MS))
 
     def is_open(self, column: int) -> bool:
         """Whether the request that is decided on may go there."""

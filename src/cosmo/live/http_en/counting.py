@@ -129,5 +129,5 @@ class CountingAgent(TakesHttp, AgentServer):
         return said(*(call.fault or (status, why)), close=call.request.can_read_body)
 
     def _made_s(self) -> float:
-        """A count is always of this moment."""
-        return time.monotonic()
+        """A count is of this moment, while there is a service to count for."""
+        return time.monotonic() if self._there else self._read_s

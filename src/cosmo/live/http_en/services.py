@@ -46,8 +46,12 @@ class Body:
 
     def __init__(self, call: HttpCall, limits: Limits) -> None:
         self._call, self._limits, self._size = call, limits, 0
+        self._begun = False
 
     def __aiter__(self) -> "Body":
+        if self._begun:  # what was sent is gone, and the rest alone would be another body
+            raise aiohttp.ClientError("a body is sent once")
+        self._begun = True
         return self
 
     async def __anext__(self) -> bytes:

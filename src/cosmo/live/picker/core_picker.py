@@ -15,6 +15,7 @@ from cosmo.live.tasks import Fate, Item
 from cosmo.node import GIVEN_UP, Site
 
 _ERRORS = 5  # answers in a row that say that an endpoint is broken, before it is left alone
+_FEW = 50  # endpoints, up to which sorting all of them is faster than looking for the first
 _FIRST_MS, _LONGEST_MS = 200.0, 5000.0  # that it is left alone
 
 
@@ -75,6 +76,7 @@ class PickerCore(EnCore):
         """Statuses have so many numbers from now on; none has come before."""
         for cache in self.caches:
             cache.numbers = np.zeros(carries)
+        self._look_around()
 
     # Requests.
 
@@ -129,7 +131,7 @@ class PickerCore(EnCore):
             return []
         busy, places, draw = self.open, self.places, self._random.random
         keys = [((busy[k] + 1) / places[k].endpoint.slots, draw(), k) for k in found]
-        chosen = [min(keys)] if count == 1 else nsmallest(count, keys)
+        chosen = nsmallest(count, keys) if len(keys) > _FEW else sorted(keys)[:count]
         return [k for _, _, k in chosen]
 
     def _send(self, item: Item, sn: int, now: float) -> None:

@@ -1,5 +1,6 @@
 """The configuration of an Envoy that asks a picker, as a document of Envoy's own format."""
 
+import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,6 +117,14 @@ def _over_http2(made: dict[str, Any]) -> dict[str, Any]:
     return {**made, "typed_extension_protocol_options": {_UPSTREAM: options}}
 
 
+def _san_type(name: str) -> str:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return "DNS"
+    return "IP_ADDRESS"
+
+
 def _encrypted(made: dict[str, Any], tls: dict[str, str] | None) -> dict[str, Any]:
     """`tls` has the paths certificate, key, authority, and the server's name; None: none."""
     if tls is None:
@@ -125,7 +134,13 @@ def _encrypted(made: dict[str, Any], tls: dict[str, str] | None) -> dict[str, An
         "tls_certificates": [
             {"certificate_chain": files["certificate"], "private_key": files["key"]}
         ],
-        "validation_context": {"trusted_ca": files["authority"]},
+        # Without a name, any certificate of the authority would do.
+        "validation_context": {
+            "trusted_ca": files["authority"],
+            "match_typed_subject_alt_names": [
+                {"san_type": _san_type(tls["name"]), "matcher": {"exact": tls["name"]}}
+            ],
+        },
         "alpn_protocols": ["h2"],
     }
     socket = _any(_TLS, sni=tls["name"], common_tls_context=common)

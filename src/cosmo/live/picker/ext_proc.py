@@ -13,6 +13,7 @@ from google.protobuf import struct_pb2
 from cosmo.live import wire
 from cosmo.live.picker.descriptors import BOOL, BYTES, ENUM, STRING, Fields, described
 from cosmo.live.picker.grpc_calls import message
+from cosmo.live.readings.load_reports import BINARY_HEADER, TEXT_HEADER
 from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
 
 SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
@@ -25,6 +26,7 @@ DUPLEX = (4, 5)  # body modes in which the picker sends on what it is sent
 _MOST_KIND = 100  # characters
 _MOST_SUBSET = 10_000  # endpoints
 _MOST_ENTRIES = 1000  # headers of a message, and entries of its metadata; Envoy takes 100 headers
+SURELY_SHORT = 2 * _MOST_ENTRIES  # bytes of a message: it cannot have more, as each takes two
 _OVERWRITE = 2
 
 _STRUCT = ".google.protobuf.Struct"
@@ -91,6 +93,12 @@ class Asked(NamedTuple):
 
 # Headers by which a client says what it needs, the strongest first.
 _DEADLINES = (b"x-cosmo-deadline-ms", b"grpc-timeout", b"x-request-timeout")
+_DEMAND, _SIZE, _KIND = b"x-cosmo-demand-ms", b"content-length", b"x-cosmo-kind"
+STATUS = b":status"  # of an answer
+_READ = {
+    name.decode(): name
+    for name in (*_DEADLINES, _DEMAND, _SIZE, _KIND, STATUS, BINARY_HEADER, TEXT_HEADER)
+}
 _UNITS_MS = {"H": 3_600_000.0, "M": 60_000.0, "S": 1000.0, "m": 1.0, "u": 1e-3, "n": 1e-6}
 
 
@@ -103,9 +111,11 @@ def is_too_long(asking: Any, phase: str) -> bool:
 
 
 def headers_of(http: Any) -> dict[bytes, bytes]:
-    """Headers by name; the last of a name."""
+    """The headers that a picker reads, by name; the last of a name."""
     return {
-        each.key.encode(): each.raw_value or each.value.encode() for each in http.headers.headers
+        _READ[each.key]: each.raw_value or each.value.encode()
+        for each in http.headers.headers
+        if each.key in _READ
     }
 
 
@@ -118,12 +128,12 @@ def asked(headers: dict[bytes, bytes]) -> Asked:
             odd = math.isnan(deadline_ms)
             break
     demand = size = math.nan
-    if b"x-cosmo-demand-ms" in headers:
-        demand = _number(headers[b"x-cosmo-demand-ms"], MOST_AMOUNT)
+    if _DEMAND in headers:
+        demand = _number(headers[_DEMAND], MOST_AMOUNT)
         odd = odd or math.isnan(demand)
-    if b"content-length" in headers:
-        size = _number(headers[b"content-length"], MOST_AMOUNT)
-    kind = headers.get(b"x-cosmo-kind", b"").decode("ascii", "replace")
+    if _SIZE in headers:
+        size = _number(headers[_SIZE], MOST_AMOUNT)
+    kind = headers.get(_KIND, b"").decode("ascii", "replace")
     if len(kind) > _MOST_KIND or not kind.isprintable():
         kind, odd = "", True
     return Asked(deadline_ms, demand, size, kind, odd)

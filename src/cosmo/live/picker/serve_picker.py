@@ -46,7 +46,7 @@ class PickerCall(Call):
         phase = None if asking is None else asking.WhichOneof("request")
         if phase is None:
             self.finish(grpc_calls.INVALID_ARGUMENT, "not a ProcessingRequest")
-        elif ext_proc.is_too_long(asking, phase):
+        elif len(content) > ext_proc.SURELY_SHORT and ext_proc.is_too_long(asking, phase):
             self.finish(grpc_calls.INVALID_ARGUMENT, "too many headers or entries")
         elif phase == "request_headers":
             self._decide(asking)
@@ -270,7 +270,7 @@ class PickerServer(DecidingServer):
     def answered(self, item: Item, asking: Any, more: bool) -> None:
         """The headers of a request's answer have come; `more`: the rest of it is heard of, too."""
         headers = ext_proc.headers_of(asking.response_headers)
-        status = headers.get(b":status", b"")
+        status = headers.get(ext_proc.STATUS, b"")
         address, details = ext_proc.served_by(asking)
         core, sn = self.core, item.action - 1
         if not 0 <= sn < core.sns:

@@ -67,9 +67,9 @@ def fewest(seen: Any, state: Any, row: Any, hot: Any) -> Any:
             continue
         count = own.unanswered[task.world, task.en, column]
         per_slot = (count + 1) / known.sn_slots[sn]
-        if not in_time(seen, known, row, column, queue_wait_ms(known, own, sn, count)):
-            continue
-        if comes_first(seen, state, row, column, per_slot, best, least):
+        if not comes_first(seen, state, row, column, per_slot, best, least):
+            continue  # which costs less to find out than whether it would be in time
+        if in_time(seen, known, row, column, queue_wait_ms(known, own, sn, count)):
             best, least = column + 1, per_slot
     return best
 

@@ -56,11 +56,10 @@ def drawn(seen: Any, state: Any, row: Any, column: Any) -> Any:
     task = seen.dispatch[row]
     if not state.subset[task.en, column]:
         return False
-    earlier = 0
+    earlier, own = 0, draw_of(state, task, column)
     for other in range(state.draws.shape[3]):
-        if state.subset[task.en, other]:
-            draw = draw_of(state, task, other)
-            earlier += 1 if draw < draw_of(state, task, column) else 0
+        if state.subset[task.en, other] and draw_of(state, task, other) < own:
+            earlier += 1
     return earlier < state.d
 
 
@@ -69,15 +68,16 @@ def expected(seen: Any, state: Any, row: Any, column: Any) -> Any:
     since, and what this EN has sent since.
     """
     known, task = state.known, seen.dispatch[row]
+    world, en, arrival = task.world, task.en, state.arrival
     source = seen.status_ms[row, column]
     heard = source == source
     since = source if heard else 0.0
     later, cycles, reserved = 0, 0.0, 0.0
     for entry in range(ENTRIES):
-        if state.arrival[task.world, task.en, column, entry] > since:
+        if arrival[world, en, column, entry] > since:
             later += 1
-            cycles += state.cycles[task.world, task.en, column, entry]
-            reserved += state.reserved[task.world, task.en, column, entry]
+            cycles += state.cycles[world, en, column, entry]
+            reserved += state.reserved[world, en, column, entry]
     rate, age = known.sn_full_rate[seen.sn[row, column]], task.time_ms - since
     own_ms = cycles / rate
     if state.numbers == ONE_NUMBER:

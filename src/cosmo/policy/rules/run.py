@@ -4,7 +4,7 @@ A node has NumPy alone and mostly one row. Python indexes memory views and compu
 floats several times as fast as with arrays and NumPy's scalars, so that is what rules are handed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -218,6 +218,10 @@ class RuleDispatcher(Dispatcher):
         """The rule's action for each row."""
         return self._each(self.rule.decide, tasks)
 
+    def decide_one(self, seen: SeenTasks) -> int:
+        """The rule's action for the only row, as a plain number: a node asks task by task."""
+        return int(self.rule.decide(seen, self._state_for(seen.dispatch[0]), 0))
+
     def would_decide(self, tasks: DispatchObservation) -> Ints | None:
         """The same without any effect, if the rule can tell."""
         return None if self.rule.choose is None else self._each(self.rule.choose, tasks)
@@ -256,14 +260,18 @@ class RuleDispatcher(Dispatcher):
 
     def observe(self, feedback: Feedback) -> None:
         """Facts, one by one."""
-        if self.rule.hear is None:
-            return
         columns = (
             *(feedback.world, feedback.en, feedback.task, feedback.action),
             *(feedback.fate, feedback.in_time, feedback.time_ms),
         )
-        for fact in map(Fact._make, zip(*(column.tolist() for column in columns), strict=True)):
-            self.rule.hear(fact, self._plain)
+        self.hear(map(Fact._make, zip(*(column.tolist() for column in columns), strict=True)))
+
+    def hear(self, facts: Iterable[Fact]) -> None:
+        """The same of facts that were never in arrays."""
+        hear = self.rule.hear
+        if hear is not None:
+            for fact in facts:
+                hear(fact, self._plain)
 
 
 def _copy_memory(old: Any, new: Any) -> None:
