@@ -44,7 +44,7 @@
       try { mine = (await post("choose", now)).number; say(""); } catch (error) { say(error.message); }
     }
     busy = false;
-    if (played.number === mine) adopt();
+    if (played.number && played.number >= mine) adopt();
   };
   /* What is played, on the sliders. Not while a later choice is on its way: they would jump back. */
   const adopt = () => { chosen = played.chosen; showSliders(); };
