@@ -76,7 +76,7 @@ def enough_memory() -> Iterator[None]:
     try:
         yield
     except CudaAPIError as error:
-        if "OUT_OF_MEMORY" not in str(error):
+        if "OUT_OF_MEMORY" not in f"{error.code!r} {error}":
             raise
         raise NoGpuError("its memory is full") from None
 
