@@ -215,6 +215,41 @@ def test_an_observing_proxy_gets_no_answers():
     play(scene())
 
 
+def test_where_an_observing_proxy_sends_its_requests_is_no_fault_of_others():
+    async def scene():
+        async with picker() as serving, Proxy(serving.address) as proxy:
+            node = serving.node
+            for _ in range(12):
+                stream = proxy.stream()
+                first = headers()
+                first.observability_mode = True
+                await stream.write(first)
+                await stream.write(answered("10.0.0.1:80"))
+                await stream.done_writing()
+                assert await stream.read() is grpc.aio.EOF
+            await quiet(serving)
+            assert node.counters.get("tasks_total", fate="DONE") == 12
+            assert node.counters.get("served_elsewhere_total") == 0
+            assert all(node.core.is_reachable(column) for column in range(3))
+
+    play(scene())
+
+
+@pytest.mark.parametrize("name", ["power-of-d", "prequal", "cosmo-next", "jbt"])
+def test_a_shadow_without_its_statuses_decides_as_if_none_had_come(name):
+    async def scene():
+        async with picker(method__shadow=name) as serving, Proxy(serving.address) as proxy:
+            for _ in range(5):
+                await proxy.request()
+            counted = serving.node.counters
+            asked = lambda: sum(counted.get("shadow_total", agrees=a) for a in ("true", "false"))  # noqa: E731
+            await until(lambda: asked() == 5, "it was asked")
+            assert counted.get("shadow_faults_total") == 0
+            assert "none will come" in serving.log._stream.getvalue()
+
+    play(scene())
+
+
 def test_a_draining_picker_takes_no_stream_and_waits_for_those_that_are_open():
     async def scene():
         async with picker() as serving, Proxy(serving.address) as proxy:

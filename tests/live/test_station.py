@@ -26,7 +26,7 @@ def test_a_station_s_state_wait_and_delay():
         assert station.admit(item, 1.0)
     assert begun == [(0, 11.0), (1, 5.0)]
     # At 3 ms: 8 and 2 ms are left of those that run, 6 wait for 2 ms.
-    assert station.state(3.0).tolist() == [0.0, 2.0, EN * 16.0, 90_000.0, 3.0, 0.0]
+    assert station.state(3.0) == [0.0, 2.0, EN * 16.0, 90_000.0, 3.0, 0.0]
     # Slot 1 is free at 5, has the third until 11, as slot 0; then 3 ms of its own.
     assert station.delay_ms(items[3], 3.0) == 14.0
     assert station.wait_ms(items[3], 3.0) == 8.0
@@ -35,7 +35,7 @@ def test_a_station_s_state_wait_and_delay():
     assert not station.admit(task(9), 3.0)
     station.complete(1, 5.0)
     assert begun[2] == (1, 11.0)
-    assert station.state(5.0).tolist() == [0.0, 2.0, EN * 15.0, 90_000.0, 3.0, 4.0]
+    assert station.state(5.0) == [0.0, 2.0, EN * 15.0, 90_000.0, 3.0, 4.0]
     station.complete(0, 11.0)  # 4 ms, then 10: a tenth of the difference
     assert station.state(11.0)[5] == pytest.approx(4.0 + 0.1 * 6.0)
     short = Station(here.en, 0, 50_000.0, 0.1, lambda *_: None)
@@ -44,7 +44,7 @@ def test_a_station_s_state_wait_and_delay():
         short.complete(0, now + length)
     assert short.state(20.0).tolist() == [2.0, 0.0, 0.0, 240_000.0, 0.0, 0.5 + 0.1 * 9.5]
     # Work that takes longer than declared is work of no length.
-    assert station.state(20.0).tolist()[2] == 0.0
+    assert station.state(20.0)[2] == 0.0
     assert station.delay_ms(task(9, generated_ms=18.0, cycles=EN), 20.0) == 3.0
     assert station.wait_ms(task(9, generated_ms=18.0, cycles=EN), 20.0) == 0.0
 
@@ -73,8 +73,8 @@ def test_tasks_that_are_taken_out_leave_no_work_behind():
     for item in items:
         station.admit(item, 0.0)
     assert station.drop(items[2], 1.0) is None
-    assert station.state(1.0).tolist()[1:5] == [1.0, EN * (4.0 + 4.0 + 5.0), 90_000.0, 3.0]
+    assert station.state(1.0)[1:5] == [1.0, EN * (4.0 + 4.0 + 5.0), 90_000.0, 3.0]
     assert station.drop(items[2], 1.0) is None  # gone already
     assert station.drop(items[1], 2.0) == 1
-    assert station.state(2.0).tolist()[:5] == [0.0, 0.0, EN * (3.0 + 5.0), 140_000.0, 2.0]
+    assert station.state(2.0)[:5] == [0.0, 0.0, EN * (3.0 + 5.0), 140_000.0, 2.0]
     assert changes == [0.0] * 4 + [1.0, 2.0]

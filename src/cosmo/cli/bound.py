@@ -13,7 +13,7 @@ from cosmo.cli.documents import metrics_document
 from cosmo.measure import clairvoyant_bound, interval, interval_text
 from cosmo.measure.clairvoyant import GRID_MS, ClairvoyantBound
 from cosmo.scenario import Scenario
-from cosmo.workload import episode, from_tasks, read_trace
+from cosmo.workload import episode
 
 
 def bound(
@@ -27,30 +27,26 @@ def bound(
         float,
         typer.Option(help="Length of the time cells in ms; a finer grid may give a lower bound."),
     ] = GRID_MS,
-    trace: Annotated[
-        Path | None, typer.Option(help="Take the tasks from this CSV or Parquet file.")
-    ] = None,
+    trace: options.TraceOption = None,
+    events: options.EventsOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compute the clairvoyant bound of the success rate of every policy on these episodes.
 
     cosmo bound --rates 320 --episodes 2
     """
-    scenarios = options.chosen_scenarios(scenario_name, settings, arrivals, rates)
+    scenarios = options.chosen_scenarios(
+        scenario_name, settings, arrivals, rates, None, trace, events
+    )
     runs = [(scenario, seed) for scenario in scenarios for seed in options.seeds_from(seeds)]
     options.check_episodes_option(episodes)
-    tasks = None if trace is None else read_trace(trace, scenarios[0])
     prepare_engine()
     results: list[list[ClairvoyantBound]] = []
     with progress(f"{scenarios[0].name}, bound") as share_done:
         for done, (scenario, seed) in enumerate(runs):
             found = []
             for count in range(episodes):
-                world = (
-                    episode(scenario, seed, count)
-                    if tasks is None
-                    else from_tasks(scenario, tasks, seed, count)
-                )
+                world = episode(scenario, seed, count)
                 found.append(clairvoyant_bound(scenario, world, grid_ms))
                 share_done((done + (count + 1) / episodes) / len(runs))
             results.append(found)

@@ -51,6 +51,10 @@ def compare(
     focus: Annotated[
         str | None, typer.Option(help="The method that the verdict is about (the first).")
     ] = None,
+    bound: Annotated[
+        bool,
+        typer.Option("--bound", help="Also compute what no method can exceed; takes a while."),
+    ] = False,
     workers: WorkersOption = None,
     device: options.DeviceOption = None,
     out: options.OutOption = Path("cosmo-compare"),
@@ -89,6 +93,7 @@ def compare(
         "seeds": _seeds(seeds, runs),
         "episodes": episodes,
         "focus": focus or methods[0],
+        "bound": bound,
         "compare": [{"methods": list(dict.fromkeys(methods))}],
     }
     if sweep is not None:

@@ -50,7 +50,11 @@ def import_trace(
     time_zone: Annotated[str, typer.Option(help="Of dates that do not say theirs.")] = "UTC",
     rate: Annotated[
         float | None,
-        typer.Option(help="Mean tasks/s in each cell, of a public trace (the scenario's rate)."),
+        typer.Option(
+            "--rates",
+            "--rate",
+            help="Mean tasks/s in each cell, of a public trace (the scenario's rate).",
+        ),
     ] = None,
     most: Annotated[
         int, typer.Option(help="Largest number of tasks to convert, of a public trace.")
@@ -73,7 +77,7 @@ def import_trace(
     options.check_output(out, (".csv", ".parquet"))
     if kind in LOGS:
         if rate is not None:
-            raise InputError("--rate: not with a log, whose times stay as they are")
+            raise InputError("--rates: not with a log, whose times stay as they are")
         rules: dict[str, Any] = {
             "bad_rows": _one_of("--bad-rows", bad_rows, ("fail", "skip")),
             "duplicates": _one_of("--duplicates", duplicates, ("keep", "drop")),

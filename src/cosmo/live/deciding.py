@@ -53,7 +53,7 @@ class DecidingServer(NodeServer):
         runner.changed = self.core.start_over
         self._take_behaviour(config)
         self.core.on_choice, self.core.on_end = self._chosen, self._ended
-        self.shadow = self._shadow(config)
+        self.shadow = self._shadow(config, method.carries)
 
     def _runner(self, config: NodeConfig, method: Method) -> GuardedDispatcherRunner:
         from cosmo.policy.registry import method as named
@@ -73,9 +73,20 @@ class DecidingServer(NodeServer):
         made.remarks.tell = lambda line: self.log.warning("outside of its training", what=line)
         return made
 
-    def _shadow(self, config: NodeConfig) -> Shadow | None:
+    def _shadow(self, config: NodeConfig, used: int) -> Shadow | None:
+        """`used` is how many numbers the statuses have that come here."""
         spec = config.method.shadow
-        return Shadow.of(spec, self.site, self.config.number) if spec else None
+        if not spec:
+            return None
+        made = Shadow.of(spec, self.site, self.config.number)
+        if made.carries not in (NOTHING, used):
+            if used != NOTHING:
+                raise InputError(
+                    f"method.shadow = {spec!r}: goes by statuses of {made.carries} numbers, but"
+                    f" those of {config.method.use!r} have {used}"
+                )
+            self.log.warning("the shadow goes by statuses, and none will come", shadow=spec)
+        return made
 
     def _rules(self, config: NodeConfig) -> EnRules:
         behaviour = config.behaviour
@@ -90,7 +101,8 @@ class DecidingServer(NodeServer):
         """Take over what may change while a node runs; all of it has been validated."""
         # A method that goes by no status can leave those that come alone.
         self._check_reload(config, method.carries or self._carries)
-        runner, shadow, decisions = self._runner(config, method), self._shadow(config), None
+        runner, decisions = self._runner(config, method), None
+        shadow = self._shadow(config, method.carries or self._carries)
         if config.log != self.config.log:
             decisions = DecisionLog(
                 config.log.decisions, config.log.rows, self._write_failed, config.log.seconds

@@ -5,6 +5,9 @@ the two differ, the less its answers mean, so agreement is a lower bound. Its fa
 """
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from cosmo.errors import InputError
 from cosmo.live.dispatcher_runner import DispatcherRunner
@@ -25,6 +28,17 @@ class Shadow:
         """By the method's name; InputError if there is none."""
         return cls(DispatcherRunner(method(spec), site, index))
 
+    @property
+    def carries(self) -> int:
+        """The numbers of a status that it goes by."""
+        return self._runner.method.carries
+
+    def _widened(self, seen: DispatchObservation) -> DispatchObservation:
+        """With room for its statuses where the method in charge has none: nothing has come."""
+        if seen.status.shape[2] >= self.carries:
+            return seen
+        return replace(seen, status=np.zeros((*seen.status.shape[:2], self.carries)))
+
     def ask(self, seen: DispatchObservation, action: int, counters: Counters) -> None:
         """After the decision, so that nobody waits for it."""
         now = float(seen.time_ms[0])
@@ -32,7 +46,7 @@ class Shadow:
         try:
             if begun:  # time began anew: who decides has started over
                 self._runner.start_over()
-            own = self._runner.choose(seen)
+            own = self._runner.choose(self._widened(seen))
         except InputError:
             counters.add("shadow_faults_total")
             return

@@ -17,7 +17,7 @@ from cosmo.scenario.words import knowledge
 from cosmo.study.inputs import found as found_file
 from cosmo.study.inputs import found_trace
 from cosmo.study.store import Study
-from cosmo.workload import Tasks, duration_ms, trace_of
+from cosmo.workload import Tasks, duration_ms, trace_of, whole_windows
 
 _MOST_BYTES, _MOST_SIGNS = 1_000_000, 300  # of a method's file; of what is shown of it
 _ONE_LOAD = "No other load was played: what holds here may not hold at another one."
@@ -213,6 +213,7 @@ def _site(
             *(_load_words(scenario, name, loads[name]) for name in loads if name != "trace"),
             *([_kinds(scenario)] if set(loads) - {"trace"} else []),
             _lengths(scenario, [rate for rates in loads.values() for rate in rates], *runs),
+            *([_resampled(scenario, tasks, *runs)] if "trace" in loads and tasks else []),
             *([_ONE_LOAD] if sum(map(len, loads.values())) == 1 else []),
         ],
     }
@@ -283,6 +284,34 @@ def _lengths(scenario: Scenario, rates: Sequence[float], runs: int, episodes: in
         f"An episode lasts {window_s:g} s; its first {warmup_s:g} s are not measured. {here} method"
         f" plays {_count(runs, 'run')} of {_count(episodes, 'episode')}: about"
         f" {_span([measured_s * rate for rate in rates], '{:.0f}')} measured tasks."
+    )
+
+
+def _resampled(scenario: Scenario, tasks: Tasks, runs: int, episodes: int) -> str:
+    """How many episodes are windows of the trace as it was recorded."""
+    recorded = min(whole_windows(tasks, scenario.episode.window_ms), episodes)
+    others = runs * episodes - recorded
+    if not others:
+        return "All episodes are parts of the trace as it was recorded."
+    return (
+        f"Of the {runs * episodes} episodes of each method, {recorded} are the trace as it was"
+        f" recorded. The other {others} are drawn from blocks of {scenario.workload.block_ms:g} ms"
+        " of it and contain no further information; intervals are widened for that."
+    )
+
+
+def tuning(study: Study) -> str:
+    """Whether the methods were fitted to what they are compared on."""
+    tune = study.plan.tune
+    if tune is None:
+        return (
+            "No method was tuned for this comparison: each has its default parameters, or those"
+            " that its name says. Methods that learn were trained on other workloads."
+        )
+    return (
+        f"Methods with parameters were tuned on each scenario: {tune.settings} settings, each on"
+        f" {len(tune.seeds) * tune.episodes} episodes that are not part of the comparison. Results"
+        " with default and with tuned parameters are shown."
     )
 
 

@@ -69,6 +69,7 @@ def page_data(study: Study, summary: polars.DataFrame, bounds: polars.DataFrame)
         "pairs": _pairs(study, methods),
         "terms": explained.terms(next(study.plan.points())[0]),
         "methods": explained.methods(study, methods),
+        "tuning": explained.tuning(study),
         "sites": explained.sites(study),
         "bounds": _records(bounds),
         "metrics": {

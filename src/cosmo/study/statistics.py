@@ -87,7 +87,7 @@ def bounds(plan: Plan, clairvoyant: polars.DataFrame | None = None) -> polars.Da
     """All bounds at every load: scenario, arrivals, rate, mean_bound, fluid_bound, and the mean of
     the clairvoyant bounds of its episodes (null where there are none).
 
-    The first two know the demands of generated tasks; a trace has none.
+    The first two know the demands of generated tasks; a trace has the last alone.
     """
     seen = {}
     for scenario, process, rate, _ in plan.points():
@@ -103,7 +103,7 @@ def bounds(plan: Plan, clairvoyant: polars.DataFrame | None = None) -> polars.Da
         return found.with_columns(clairvoyant_bound=polars.lit(None, polars.Float64))
     load = list(columns)[:3]
     means = clairvoyant.group_by(load).agg(polars.col("clairvoyant_bound").mean())
-    return found.join(means, on=load, how="left", maintain_order="left")
+    return found.join(means, on=load, how="full", coalesce=True, maintain_order="left_right")
 
 
 class Difference(NamedTuple):

@@ -174,7 +174,7 @@ class BoundUnit(Unit):
         for rate, seed, number in loads:
             scenario = at_load(self.scenario, self.arrivals, rate)
             bound = clairvoyant_bound(scenario, episode(scenario, seed, number)).success_rate
-            rows.append((scenario.name, self.arrivals, float(rate), seed, number, bound))
+            rows.append((scenario.name, self.arrivals, _rate(scenario), seed, number, bound))
             report(len(rows) / len(loads))
         table = polars.DataFrame(rows, schema=BOUNDS, orient="row")
         write_table(folder / BOUNDS_FILE, table.fill_nan(None))
@@ -284,17 +284,14 @@ def result_rows(
 
     Of a trace also `trace_windows`, its length in windows, on which intervals depend.
     """
-    load = scenario.workload
-    rate, trace = float(load.rate), {}
+    load, trace = scenario.workload, {}
     if load.trace:
-        tasks = trace_of(scenario)
-        rate = mean_rate(tasks, scenario.en.count)
-        trace["trace_windows"] = recorded_windows(scenario, tasks)
+        trace["trace_windows"] = recorded_windows(scenario, trace_of(scenario))
     return [
         {
             "scenario": scenario.name,
             "arrivals": load.arrivals,
-            "rate": rate,
+            "rate": _rate(scenario),
             "method": name,
             "seed": seed,
             "episode": number,
@@ -303,6 +300,13 @@ def result_rows(
         }
         for number, metrics in enumerate(result.episodes, first_episode)
     ]
+
+
+def _rate(scenario: Scenario) -> float:
+    """Tasks/s in each cell, as they are planned or, of a trace, as they came."""
+    if scenario.workload.trace:
+        return mean_rate(trace_of(scenario), scenario.en.count)
+    return float(scenario.workload.rate)
 
 
 def result_table(rows: list[dict[str, Any]]) -> polars.DataFrame:

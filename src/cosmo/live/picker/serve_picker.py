@@ -18,6 +18,7 @@ from cosmo.live.picker.http2_sending import Stream
 from cosmo.live.picker.inputs import Inputs
 from cosmo.live.picker.sources import endpoint, source_of
 from cosmo.live.realtime import RealClock
+from cosmo.live.shadow import Shadow
 from cosmo.live.sites import site_of_node
 from cosmo.live.tasks import Fate, Item
 from cosmo.node import NOTHING, Method
@@ -29,14 +30,14 @@ _NONE = 503, "no endpoint is ready"
 class PickerCall(Call):
     """One HTTP request of the proxy's, from its headers to the end of its answer."""
 
-    __slots__ = ("_item", "_modes", "_server", "_silent", "alone", "answer")
+    __slots__ = ("_item", "_modes", "_server", "alone", "answer", "silent")
 
     def __init__(self, stream: Stream, server: "PickerServer") -> None:
         super().__init__(stream, server.config.limits.input_bytes, server.budget)
         self._server = server
         self._item: Item | None = None
         self._modes = 0, 0  # of the bodies of request and answer: whether they come here, and how
-        self._silent = False  # the proxy only shows what happens, and wants no answers
+        self.silent = False  # the proxy only shows what happens, and wants no answers
         self.answer = b""  # to the request's headers
         self.alone = False  # no request of this picker waits for the same slot
 
@@ -61,14 +62,14 @@ class PickerCall(Call):
             self._say(ext_proc.GO_ON[phase])
 
     def _say(self, answer: bytes) -> None:
-        if not self._silent:
+        if not self.silent:
             self.send(answer)
 
     def _decide(self, asking: Any) -> None:
         if self._item is not None:
             self.finish(grpc_calls.INVALID_ARGUMENT, "a stream is for one request")
             return
-        self._silent = asking.observability_mode
+        self.silent = asking.observability_mode
         modes = asking.protocol_config
         self._modes = modes.request_body_mode, modes.response_body_mode
         self._item = self._server.decide(self, asking)
@@ -212,7 +213,7 @@ class PickerServer(DecidingServer):
         links = [Link(self.site.links, self.config.number, k, up=True) for k in range(len(places))]
         self.core.resize(self.site, links, same)
         if self.shadow is not None:
-            self.shadow = self._shadow(self.config)
+            self.shadow = Shadow.of(self.config.method.shadow, self.site, self.config.number)
 
     @property
     def ready(self) -> bool:
@@ -275,7 +276,9 @@ class PickerServer(DecidingServer):
         core, sn = self.core, item.action - 1
         if not 0 <= sn < core.sns:
             return
-        if address and address != self._names[sn]:
+        if address and item.context.silent:
+            self._note_shown(item, self._columns.get(address), status, more)
+        elif address and address != self._names[sn]:
             self.counters.add("served_elsewhere_total")
             core.broke(sn, True)
             other = self._columns.get(address)
@@ -290,6 +293,16 @@ class PickerServer(DecidingServer):
             self.inputs.take_report(sn, headers)
             if not more:
                 core.result(item, b"")
+
+    def _note_shown(self, item: Item, served: int | None, status: bytes, more: bool) -> None:
+        """The answer of a proxy that only shows its requests: where one went says nothing of the
+        endpoint that the picker chose, and for its method the request has ended.
+        """
+        core = self.core
+        if served is not None:
+            (core.broke(served, False) if status >= b"500" else core.worked(served))
+        if not more:
+            core.result(item, b"")
 
     def recall(self, sn: int, item: Item) -> None:
         """The proxy ends its requests itself."""

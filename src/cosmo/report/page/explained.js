@@ -45,6 +45,7 @@
       by("workload-words").replaceChildren(...paragraphs(site.workload));
     }
     by("terms").replaceChildren(...data.terms.flatMap(([term, meaning]) => [element("dt", term), element("dd", meaning)]));
+    by("tuning").textContent = data.tuning;
     by("methods-list").replaceChildren(...data.methods.flatMap((each) => {
       const name = element("dt", each.method), told = element("dd", `${each.summary} `);
       if (each.method === data.focus) name.className = "focus";
