@@ -42,7 +42,7 @@ def test_a_station_s_state_wait_and_delay():
     for now, length in ((0.0, 0.5), (1.0, 10.0)):
         short.admit(task(0), now)
         short.complete(0, now + length)
-    assert short.state(20.0).tolist() == [2.0, 0.0, 0.0, 240_000.0, 0.0, 0.5 + 0.1 * 9.5]
+    assert short.state(20.0) == [2.0, 0.0, 0.0, 240_000.0, 0.0, 0.5 + 0.1 * 9.5]
     # Work that takes longer than declared is work of no length.
     assert station.state(20.0)[2] == 0.0
     assert station.delay_ms(task(9, generated_ms=18.0, cycles=EN), 20.0) == 3.0
