@@ -79,6 +79,8 @@ def test_every_metric_by_hand():
     assert got["update_cost_rate"] == pytest.approx(7.0 / 10.0)  # a trace: its window of 10 s
     assert got["delay_ms_mean"] == pytest.approx((40 + 50 + 80) / 3)  # the refused one never ran
     assert got["delay_ms_p50"] == pytest.approx(50.0)
+    assert got["delay_ms_p95"] == pytest.approx(50.0 + 0.9 * 30.0)
+    assert got["delay_ms_p99"] == pytest.approx(50.0 + 0.98 * 30.0)
     gained = [
         96 - 0.2 * 0.15 * 40,
         96 - 0.2 * (0.15 * 50 + 3.0),

@@ -127,6 +127,12 @@ def test_runs_that_never_stabilise_count():
     assert (row["t90"], row["stable"], row["runs"]) == (None, 1, 3)
 
 
+def test_t90_counts_the_change_from_the_very_first_reward():
+    # The mean of the last ten is 100, so that the level is 90; smoothed, 91 is there at the sixth.
+    curve = [0.0] + [91.0] * 10 + [100.0] * 20
+    assert t90(curve) == 6
+
+
 def test_t90_by_hand():
     curve = [0.0] * 5 + [100.0] * 30
     # Smoothed: 20, 40, 60, 80, 100 from the sixth episode on; 90 % is reached at the tenth.
