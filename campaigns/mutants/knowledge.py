@@ -1,9 +1,10 @@
 """Which tests enter which functions, and how long they take: measured when a mutant asks for it.
 
 Which test files may notice a mutant is first read off their text: those that import its module,
-then those of its room or that import a module that imports it; first those that also name its
-function. Such a file is played once, with the kernel as plain Python (`interpreted`), in which
-every function can be seen; only its tests that enter the mutated function then meet the mutant.
+then those of its room or that import a module that imports it; first those that are named after it,
+or name its function. What helpers of the tests import counts for the files that import these. Such
+a file is played once, with the kernel as plain Python (`interpreted`), in which every function can
+be seen; only its tests that enter the mutated function then meet the mutant.
 Tests that take too long as plain Python need the compiled kernel.
 
 Measurements are kept in `.cache/mutants` of the repository; a test file that has changed, or that
@@ -52,6 +53,11 @@ class Knowledge:
             for path in sorted((ROOT / "tests").rglob("test_*.py"))
             if not (name := str(path.relative_to(ROOT))).startswith(LEFT_OUT)
         }
+        helpers = _helpers()
+        self._imported = {
+            name: "\n".join([text, *(helpers[each] for each in _imported_by(text, helpers))])
+            for name, text in self._files.items()
+        }
         self._importers = _importers()
         self._known: dict[str, dict[str, Any]] = {}
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -61,12 +67,14 @@ class Knowledge:
         module = _module(mutant.file)
         near = [_module(file) for file in self._importers[mutant.file]]
         room = f"tests/{mutant.file.partition('/')[0]}/"
-        names = set(re.findall(r"[A-Za-z]\w{3,}", mutant.function or mutant.line))
+        names = _words(mutant.function or mutant.line)
         placed = []
         for file, text in self._files.items():
-            may = _imports(text, module), file.startswith(room), _imports_any(text, near)
+            whole = self._imported[file]
+            may = _imports(whole, module), file.startswith(room), _imports_any(whole, near)
             if any(may):
-                merits = (may[0], bool(names & _words(text)), *may[1:])
+                named = module.rpartition(".")[2] in Path(file).stem
+                merits = (named, _imports(text, module), bool(names & _words(text)), *may)
                 placed.append((tuple(not merit for merit in merits), len(text), file))
         return [file for *_, file in sorted(placed)][:_MOST_FILES]
 
@@ -146,7 +154,7 @@ def _kept(key: str) -> dict[str, Any] | None:
 
 @functools.cache
 def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[A-Za-z]\w{3,}", text))
+    return frozenset(re.findall(r"[a-z]\w{3,}", text.lower()))
 
 
 def _module(file: str) -> str:
@@ -162,6 +170,22 @@ def _imports(text: str, module: str) -> bool:
 
 def _imports_any(text: str, modules: Sequence[str]) -> bool:
     return any(_imports(text, each) for each in modules)
+
+
+def _helpers() -> Mapping[str, str]:
+    """{module: text} of what tests share, by both names that a test may import it by."""
+    found = {}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        if not path.name.startswith("test_"):
+            whole = ".".join(path.relative_to(ROOT / "tests").with_suffix("").parts)
+            found[whole] = found[path.stem] = path.read_text()
+    return found
+
+
+def _imported_by(text: str, modules: Mapping[str, str]) -> list[str]:
+    """Those of the modules that a text imports."""
+    named = re.findall(r"^(?:from|import) ([\w.]+)", text, re.MULTILINE)
+    return [each for each in dict.fromkeys(named) if each in modules]
 
 
 def _importers() -> Mapping[str, set[str]]:
