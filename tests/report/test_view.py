@@ -8,12 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from browsers import open_page, opened_browser
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cosmo import InputError, load, method
 from cosmo.live.decisions import DecisionLog
 from cosmo.live.tasks import Fate, Item
 from cosmo.report.decision_log import read_decisions
-from cosmo.report.recording import read_recording, record
+from cosmo.report.recording import _all_rounded, read_recording, record
 from cosmo.workload import episode
 from slow import wait_until
 
@@ -281,3 +283,14 @@ def test_a_number_too_large_for_a_float_is_no_recording(tmp_path):
     path.write_text('{"format": 2, "tasks": {}, "updates": {}, "window_ms": 1e999}')
     with pytest.raises(InputError, match="not JSON"):
         read_recording(path)
+
+
+@given(st.lists(st.floats(-1e12, 1e12) | st.just(math.nan) | st.just(math.inf), min_size=1))
+def test_numbers_of_a_recording_have_five_digits(values):
+    rounded = _all_rounded(np.array(values))
+    for value, shown in zip(values, rounded, strict=True):
+        if not math.isfinite(value):
+            assert shown is None
+        elif abs(value) > 1e-9:
+            assert shown == pytest.approx(value, rel=5e-5)
+            assert float(f"{shown:.5g}") == pytest.approx(shown, rel=1e-12)
