@@ -16,6 +16,7 @@ from cosmo.live.limits import Buckets
 from cosmo.live.link import Link
 from cosmo.live.tasks import Fate
 from cosmo.node import Dispatcher, Method, Updater
+from cosmo.policy.rules.run import RuleDispatcher
 from live.cores import Moody, Wires, en_node, sn_node, task
 from observations import site
 
@@ -33,6 +34,30 @@ def test_a_silent_sn_is_shown_as_far_away_and_not_offloaded_to():
     core.silence(1, False)
     core.arrive(task(3))
     assert wires.sent == [(1, 3)]
+
+
+def test_a_subclass_of_a_rule_decides_and_hears_in_its_own_way():
+    heard = []
+
+    class Local(RuleDispatcher):
+        def decide(self, tasks):
+            return np.zeros(len(tasks), int)
+
+        def observe(self, feedback):
+            heard.extend(feedback.task.tolist())
+
+    class Mine(Method):
+        def dispatcher(self, site):
+            made = method("all-offload").dispatcher(site)
+            return Local(site, made.rule, made.state)
+
+    runner = DispatcherRunner(Mine(), site(load("campus")), 0)
+    core, clock, wires = en_node(runner=runner)
+    for number in (0, 1):
+        core.arrive(task(number))
+        clock.run()
+    assert (wires.sent, wires.answers) == ([], {0: Fate.DONE, 1: Fate.DONE})
+    assert heard == [0]
 
 
 def test_a_lost_task_is_done_here_once_if_there_is_time_and_room():
