@@ -319,7 +319,9 @@ def test_an_agent_that_lies_is_not_believed_and_its_service_is_still_used():
             out.put_nowait(wire.FromSn(status=wire.Status(sequence=10**5, numbers=[float("nan")])))
             lies = {"sn": service.address}
             await until(lambda: counted(serving, "peer_lies_total", **lies) == 1, "it is a lie")
-            assert math.isnan(cache(serving, service).source_ms)
+            await until(
+                lambda: math.isnan(cache(serving, service).source_ms), "nothing is believed of it"
+            )
             assert await proxy.request() == [service.address]
 
     play(scene())
@@ -366,7 +368,7 @@ def test_pickers_that_share_a_name_are_said_once():
             async with picker(where, **told) as serving:
                 await until(lambda: knows(serving, service, 0.0), "the first is told")
             async with picker(where, **told):  # a restart is none
-                await until(lambda: log.getvalue().count("en connected") == 2, "another start")
+                await until(lambda: log.getvalue().count("en connected") >= 2, "another start")
                 assert line not in log.getvalue()
                 async with picker(where, **told):
                     await until(lambda: log.getvalue().count("en connected") > 6, "they take turns")
