@@ -17,7 +17,7 @@ from live.http_scenes import Service, got, told
 from live.nodes import play, until
 from live.picker_scenes import Proxy, picker
 
-LSQ = {"method__use": "lsq:interval_ms=20", "method__slow_ms": 10_000.0}
+LSQ = {"method__use": "lsq:interval_ms=20"}
 
 
 def config_of(service, **fields):
