@@ -24,7 +24,7 @@ from observations import site
 def test_a_silent_sn_is_shown_as_far_away_and_not_offloaded_to():
     core, clock, wires = en_node()
     core.silence(1, True)
-    seen = core.observation(task(0), 0.0)
+    seen = core.sight(task(0), 0.0).arrays()
     assert seen.up_backlog_ms[0, 1] == FAR_MS
     assert seen.up_backlog_ms[0, 0] == 0.0
     core.arrive(task(1))  # by turns: to the second SN
@@ -86,9 +86,9 @@ def test_a_new_sn_has_an_empty_cache_and_its_work_counts_until_books_know():
     core.restarted(0, 108_000.0 * 7.0)  # seven ms of the SN's full rate
     assert core.caches[0].numbers.tolist() == [0.0] * 4
     assert math.isnan(core.caches[0].source_ms)
-    seen = core.observation(task(0), 0.0)
+    seen = core.sight(task(0), 0.0).arrays()
     assert seen.up_backlog_ms[0].tolist() == [7.0, 0.0]
-    assert core.observation(task(0), 3.0).up_backlog_ms[0, 0] == 4.0
+    assert core.sight(task(0), 3.0).arrays().up_backlog_ms[0, 0] == 4.0
     core.status(0, 0, 1.0, [2.0, 0.0, 0.0, 1.0])  # a new count begins
     assert core.caches[0].sequence == 0
 
