@@ -103,6 +103,15 @@ class Proxy:
         await stream.write(message)
         return stream, await stream.read()
 
+    async def show(self, answer):
+        """A whole request that has gone somewhere already, of which no answer is wanted."""
+        stream, first = self.stream(), headers()
+        first.observability_mode = True
+        for each in (first, answer):
+            await stream.write(each)
+        await stream.done_writing()
+        assert await stream.read() is grpc.aio.EOF
+
     async def request(self, status=200, served=None, **values):
         """A whole request; the endpoints that it was given, none if it was turned away."""
         stream, answer = await self.ask(headers(**values))

@@ -5,6 +5,7 @@ import math
 import re
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -400,6 +401,25 @@ def test_load_reports_on_answers_are_statuses_that_ride():
             for result, count in (("read", 2), ("implausible", 1)):
                 found = {"sn": "10.0.0.1:80", "result": result}
                 assert counted(serving, "load_reports_total", **found) == count
+
+    play(scene())
+
+
+def test_load_reports_are_heard_of_whomever_an_observing_proxy_has_chosen():
+    async def scene():
+        both = "10.0.0.1:80", "10.0.0.2:80"
+        where = ",".join(f"{each} slots=4" for each in both)
+        async with picker(f"static:{where}", **LSQ) as serving, Proxy(serving.address) as proxy:
+            for address, waiting in zip(both, (3, 5), strict=True):
+                answer = answered(address)
+                answer.response_headers.headers.headers.add(
+                    key="endpoint-load-metrics",
+                    raw_value=f"TEXT named_metrics.num_requests_waiting={waiting}".encode(),
+                )
+                await proxy.show(answer)
+            await quiet(serving)
+            for address, requests in zip(both, (7.0, 9.0), strict=True):
+                assert cache(serving, SimpleNamespace(address=address)).numbers[0] == requests
 
     play(scene())
 
