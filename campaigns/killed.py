@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -215,7 +216,8 @@ class Killed:
             time.sleep(0.05)
         for number, command in left.items():
             self.wrong.append(f"process {number} has outlived its parent: {command}")
-            os.kill(number, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has left in this moment
+                os.kill(number, signal.SIGKILL)
 
     def _check_left(self, out: Path) -> None:
         names = [path.name for path in out.rglob(".*.????????")]

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from importlib import import_module
 from math import exp2
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,12 +14,13 @@ import numpy as np
 import pytest
 
 from cosmo import load, method, play, simulate
-from cosmo.control import gpu
+from cosmo.control import compiled, gpu
 from cosmo.device import chosen_device
 from cosmo.errors import InputError
 from cosmo.policy.rules import admission, estimate
 from cosmo.workload import episode
 from cosmo.world.compiled import inexact_in
+from cosmo.world.device import NoGpuError
 
 _SITE = (
     *("episode.window_ms=60", "episode.warmup_ms=10", "workload.rate=250", "en.count=2"),
@@ -75,6 +77,7 @@ def test_only_what_a_gpu_plays_is_planned_for_its_memory(monkeypatch):
     memory = SimpleNamespace(free=10**9)
     context = SimpleNamespace(get_memory_info=lambda: memory)
     monkeypatch.setattr(gpu, "cuda", lambda: SimpleNamespace(current_context=lambda: context))
+    monkeypatch.setattr(gpu, "_free_here", lambda: 10**11)  # however busy this machine is
     campus = load("campus")
     first = episode(campus, 0, 0)
     fit = gpu.worlds_that_fit(campus, method("in-flight"), first)
@@ -84,6 +87,32 @@ def test_only_what_a_gpu_plays_is_planned_for_its_memory(monkeypatch):
     assert gpu.worlds_that_fit(campus, method("admission-control"), first) == 0
     paper = load("paper")
     assert gpu.worlds_that_fit(paper, method("cosmo-next"), episode(paper, 0, 0)) == 0
+
+
+class _FullLater:
+    """Has room for some turns, of which rules remember what they have decided, and for no more."""
+
+    def __init__(self, en, sn, en_state, sn_state, tally):
+        self._play = compiled._player(en, sn)
+        self._own = {"en": en_state, "sn": sn_state, "tally": tally}
+
+    def __call__(self, constants, state, turn):
+        fresh = turn.seen._replace(
+            status=turn.seen.status.copy(), status_ms=turn.seen.status_ms.copy()
+        )
+        self._play(constants, state, turn, fresh=fresh, turns=300, **self._own)
+        raise NoGpuError("its memory is full")
+
+
+def test_a_gpu_that_is_full_later_leaves_nothing_behind(monkeypatch):
+    scenario, name, seed = load("campus", _SITE), "in-flight:hot_ms=3", 3
+    episodes, remarks = [episode(scenario, seed, world) for world in range(2)], set()
+    monkeypatch.setattr(import_module("cosmo.control.play"), "GpuPlayer", _FullLater)
+    found = play(scenario, name, episodes, seed, remarks=remarks, device="gpu")
+    assert "its memory is full" in " ".join(remarks)
+    for here, there in zip(play(scenario, name, episodes, seed), found, strict=True):
+        np.testing.assert_array_equal(here.action, there.action)
+        np.testing.assert_array_equal(here.outcome, there.outcome)
 
 
 def test_commands_say_once_that_there_is_no_gpu(monkeypatch, cosmo):

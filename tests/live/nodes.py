@@ -10,8 +10,9 @@ from cosmo.live.logs import Log
 from cosmo.live.serving import Serving
 
 LIMIT_S = 60.0
-# A busy machine must make nobody shy.
-CALM = {"behaviour.guard": False, "behaviour.silent_ms": 30_000.0}
+# A busy machine must make nobody shy, and no method slow: its fallback begins anew.
+PATIENT = {"method.slow_ms": 60_000.0}
+CALM = {"behaviour.guard": False, "behaviour.silent_ms": 30_000.0, **PATIENT}
 
 
 async def until(state, what):

@@ -10,7 +10,7 @@ from cosmo.live.config import changed_config, load_config
 from cosmo.live.logs import Log
 from cosmo.live.picker import ext_proc
 from cosmo.live.serving import Serving
-from live.nodes import until
+from live.nodes import PATIENT, until
 
 METHOD = f"/{ext_proc.SERVICE}/Process"
 THREE = "static:10.0.0.1:80,10.0.0.2:80,10.0.0.3:80"
@@ -18,7 +18,7 @@ THREE = "static:10.0.0.1:80,10.0.0.2:80,10.0.0.3:80"
 
 def picker_config(endpoints=THREE, **fields):
     given = {name.replace("__", "."): value for name, value in fields.items()}
-    told = {"listen": "127.0.0.1:0", "picker.endpoints": endpoints, **given}
+    told = {"listen": "127.0.0.1:0", "picker.endpoints": endpoints, **PATIENT, **given}
     return changed_config(load_config("picker"), told)
 
 
@@ -102,6 +102,15 @@ class Proxy:
         stream = self.stream()
         await stream.write(message)
         return stream, await stream.read()
+
+    async def show(self, answer):
+        """A whole request that has gone somewhere already, of which no answer is wanted."""
+        stream, first = self.stream(), headers()
+        first.observability_mode = True
+        for each in (first, answer):
+            await stream.write(each)
+        await stream.done_writing()
+        assert await stream.read() is grpc.aio.EOF
 
     async def request(self, status=200, served=None, **values):
         """A whole request; the endpoints that it was given, none if it was turned away."""

@@ -16,6 +16,7 @@ from cosmo.live.limits import Buckets
 from cosmo.live.link import Link
 from cosmo.live.tasks import Fate
 from cosmo.node import Dispatcher, Method, Updater
+from cosmo.policy.rules.run import RuleDispatcher
 from live.cores import Moody, Wires, en_node, sn_node, task
 from observations import site
 
@@ -23,7 +24,7 @@ from observations import site
 def test_a_silent_sn_is_shown_as_far_away_and_not_offloaded_to():
     core, clock, wires = en_node()
     core.silence(1, True)
-    seen = core.observation(task(0), 0.0)
+    seen = core.sight(task(0), 0.0).arrays()
     assert seen.up_backlog_ms[0, 1] == FAR_MS
     assert seen.up_backlog_ms[0, 0] == 0.0
     core.arrive(task(1))  # by turns: to the second SN
@@ -33,6 +34,30 @@ def test_a_silent_sn_is_shown_as_far_away_and_not_offloaded_to():
     core.silence(1, False)
     core.arrive(task(3))
     assert wires.sent == [(1, 3)]
+
+
+def test_a_subclass_of_a_rule_decides_and_hears_in_its_own_way():
+    heard = []
+
+    class Local(RuleDispatcher):
+        def decide(self, tasks):
+            return np.zeros(len(tasks), int)
+
+        def observe(self, feedback):
+            heard.extend(feedback.task.tolist())
+
+    class Mine(Method):
+        def dispatcher(self, site):
+            made = method("all-offload").dispatcher(site)
+            return Local(site, made.rule, made.state)
+
+    runner = DispatcherRunner(Mine(), site(load("campus")), 0)
+    core, clock, wires = en_node(runner=runner)
+    for number in (0, 1):
+        core.arrive(task(number))
+        clock.run()
+    assert (wires.sent, wires.answers) == ([], {0: Fate.DONE, 1: Fate.DONE})
+    assert heard == [0]
 
 
 def test_a_lost_task_is_done_here_once_if_there_is_time_and_room():
@@ -61,9 +86,9 @@ def test_a_new_sn_has_an_empty_cache_and_its_work_counts_until_books_know():
     core.restarted(0, 108_000.0 * 7.0)  # seven ms of the SN's full rate
     assert core.caches[0].numbers.tolist() == [0.0] * 4
     assert math.isnan(core.caches[0].source_ms)
-    seen = core.observation(task(0), 0.0)
+    seen = core.sight(task(0), 0.0).arrays()
     assert seen.up_backlog_ms[0].tolist() == [7.0, 0.0]
-    assert core.observation(task(0), 3.0).up_backlog_ms[0, 0] == 4.0
+    assert core.sight(task(0), 3.0).arrays().up_backlog_ms[0, 0] == 4.0
     core.status(0, 0, 1.0, [2.0, 0.0, 0.0, 1.0])  # a new count begins
     assert core.caches[0].sequence == 0
 

@@ -17,7 +17,7 @@ from live.http_scenes import Service, got, told
 from live.nodes import play, until
 from live.picker_scenes import Proxy, picker
 
-LSQ = {"method__use": "lsq:interval_ms=20", "method__slow_ms": 10_000.0}
+LSQ = {"method__use": "lsq:interval_ms=20"}
 
 
 def config_of(service, **fields):
@@ -71,7 +71,6 @@ def test_the_count_rises_with_requests_and_falls_with_their_answers():
             await asyncio.sleep(0.05)
             go.set()
             assert [(await each)[::2] for each in asked] == [(200, b"done")] * 5
-            await got(port)  # measures what those before it took
             await until(lambda: state(agent)[REQUESTS] == 0.0, "all have gone")
             assert state(agent)[LATENCY] >= 50.0
 
@@ -145,6 +144,31 @@ def test_a_dead_service_gives_502_counts_nothing_and_does_not_look_idle():
                 )
                 assert (await got(port))[0] == 200
                 await again.cleanup()
+
+    play(scene())
+
+
+def test_a_service_that_dies_while_it_is_idle_does_not_look_idle():
+    async def scene():
+        handle, _ = held()
+        service = Service(handle)
+        await service.__aenter__()
+        async with counting(service.address) as (agent, _):
+            assert agent.node._readable
+            await service.__aexit__()
+            await until(lambda: not agent.node._readable, "nobody has asked, and it is known")
+
+    play(scene())
+
+
+def test_a_service_whose_name_is_none_is_looked_for_again_and_again():
+    async def scene():
+        log = io.StringIO()
+        serving = Serving(config_of("a..b:80"), Log("a", "info", log))
+        await serving.start()
+        await until(lambda: "UnicodeError" in log.getvalue(), "it is said why there is none")
+        assert not serving.node._trying.done()
+        await serving.stop(0)
 
     play(scene())
 

@@ -66,7 +66,7 @@ def test_what_an_en_sees_of_a_task_and_of_its_links():
     core.links[0].send(24_000.0, 3.0)
     core.status(0, 0, 1.5, [3.0, 1.0, 2.0, 9.0])  # its acknowledgement joins the link at 0
     item = Item(7, 2.0, 80.0, 25_000.0, EN * 4.0, ue=1, residual_ms=50.0)
-    seen = core.observation(item, 4.0)
+    seen = core.sight(item, 4.0).arrays()
     assert (seen.time_ms[0], seen.generated_ms[0], seen.deadline_ms[0]) == (4.0, 2.0, 77.5)
     assert (seen.input_bytes[0], seen.cycles[0], seen.residual_ms[0]) == (25_000.0, EN * 4.0, 50.0)
     assert (seen.ue[0], seen.task[0], seen.en[0], seen.world[0]) == (1, 7, 0, 0)
@@ -80,7 +80,7 @@ def test_what_an_en_sees_of_a_task_and_of_its_links():
     assert seen.up_backlog_ms[0, 0] == pytest.approx(3.0 + 2.0 + 64 / 12_000 - 4.0)
     assert {len(getattr(seen, each.name)) for each in fields(seen)} == {1}
     core.caches[0].unknown_work_ms = 10.0
-    assert core.observation(item, 4.0).up_backlog_ms[0, 0] == pytest.approx(7.0 + 64 / 12_000)
+    assert core.sight(item, 4.0).arrays().up_backlog_ms[0, 0] == pytest.approx(7.0 + 64 / 12_000)
 
 
 def test_an_en_of_several_sees_its_own_sns():
@@ -89,7 +89,7 @@ def test_an_en_of_several_sees_its_own_sns():
     runner = DispatcherRunner(method("periodic"), here, 1)
     links = [Link(here.links, 1, 0, up=True)]
     core = EnCore(here, 1, runner, clock, Emulated(clock), Wires(), links)
-    seen = core.observation(task(0), 0.0)
+    seen = core.sight(task(0), 0.0).arrays()
     assert {len(getattr(seen, each.name)) for each in fields(seen)} == {1}
     assert (seen.en.tolist(), seen.sn.tolist()) == ([1], [[1, -1]])
     assert seen.status.shape == (1, 2, 4)

@@ -55,7 +55,7 @@ def test_an_en_is_the_one_of_several_that_its_file_says():
         for number in range(4):
             node, _ = made("en", {"neighbours": 3, "number": number}, sns=sns)
             item = node._item(wire.Task(cycles=5.0, deadline_us=1000), 500.0, None)
-            assert node.core.observation(item, 500.0).en.tolist() == [number]
+            assert node.core.sight(item, 500.0).arrays().en.tolist() == [number]
             await node.close()
 
     play(scene())
@@ -73,7 +73,7 @@ def test_an_en_of_a_site_reaches_its_own_sns():
         node, _ = made("en", fields)
         assert (node.core.index, node.core.sns) == (1, 1)
         item = node._item(wire.Task(cycles=5.0, deadline_us=1000), 500.0, None)
-        seen = node.core.observation(item, 500.0)
+        seen = node.core.sight(item, 500.0).arrays()
         assert (seen.en.tolist(), seen.sn.tolist()) == ([1], [[2, NO_NODE]])
         node.core.arrive(item)
         assert item.action == 1

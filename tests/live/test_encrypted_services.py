@@ -135,6 +135,14 @@ def test_envoy_asks_the_xds_server_as_the_picker_does(ours):
             {"san_type": "DNS", "matcher": {"exact": "xds.internal"}}
         ],
     }
+    by_ip = envoy_of(
+        picker_config("eds:https://[::1]:18000/web", **ours.fields("picker0")), "127.0.0.1:8080"
+    )
+    [xds] = [each for each in by_ip["static_resources"]["clusters"] if each["name"] == "xds"]
+    common = xds["transport_socket"]["typed_config"]["common_tls_context"]
+    assert common["validation_context"]["match_typed_subject_alt_names"] == [
+        {"san_type": "IP_ADDRESS", "matcher": {"exact": "::1"}}
+    ]
     plain = envoy_of(picker_config("eds:xds.internal:18000/web"), "127.0.0.1:8080")
     assert not any("transport_socket" in each for each in plain["static_resources"]["clusters"])
 

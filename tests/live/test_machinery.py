@@ -89,6 +89,14 @@ if __name__ == "__main__":
 """
 
 
+def _command_of(number):
+    """Nothing of a process that has ended, at whichever moment."""
+    try:
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def test_a_function_at_work_ends_when_its_node_is_killed(tmp_path):
     (tmp_path / "node.py").write_text(KILLED_AT_WORK)
     paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -97,8 +105,8 @@ def test_a_function_at_work_ends_when_its_node_is_killed(tmp_path):
         command, environment = [sys.executable, "node.py"], os.environ | {"PYTHONPATH": paths}
         done = subprocess.run(command, cwd=tmp_path, stdout=out, env=environment, check=False)
     assert done.returncode == -9
-    at_work = Path(f"/proc/{int(printed.read_text())}/cmdline")
-    wait_until(lambda: not at_work.exists() or not at_work.read_bytes(), "it has left")
+    at_work = int(printed.read_text())
+    wait_until(lambda: not _command_of(at_work), "it has left")
 
 
 def test_a_worker_that_dies_unnoticed_costs_its_next_task_and_no_more():

@@ -220,15 +220,11 @@ def test_where_an_observing_proxy_sends_its_requests_is_no_fault_of_others():
         async with picker() as serving, Proxy(serving.address) as proxy:
             node = serving.node
             for _ in range(12):
-                stream = proxy.stream()
-                first = headers()
-                first.observability_mode = True
-                await stream.write(first)
-                await stream.write(answered("10.0.0.1:80"))
-                await stream.done_writing()
-                assert await stream.read() is grpc.aio.EOF
+                await proxy.show(answered("10.0.0.1:80"))
+            for _ in range(3):  # by nobody: the proxy could not connect to whom it had chosen
+                await proxy.show(answered("", 503, "upstream_reset{connection_failure}"))
             await quiet(serving)
-            assert node.counters.get("tasks_total", fate="DONE") == 12
+            assert node.counters.get("tasks_total", fate="DONE") == 15
             assert node.counters.get("served_elsewhere_total") == 0
             assert all(node.core.is_reachable(column) for column in range(3))
 

@@ -337,7 +337,7 @@ def test_any_messages_leave_a_picker_as_it_was(said):
 @pytest.mark.parametrize("name", ["in-flight", "power-of-d", "cosmo-next"])
 def test_a_method_begins_without_a_fault(name):
     async def scene():
-        async with picker(method__use=name, method__slow_ms=60_000.0) as serving:
+        async with picker(method__use=name) as serving:
             assert serving.node.core.runner.faults == 0
 
     play(scene())

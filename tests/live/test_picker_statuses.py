@@ -5,6 +5,7 @@ import math
 import re
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -23,11 +24,7 @@ from live.nodes import play, until
 from live.picker_scenes import Proxy, answered, headers, picker, picker_config, quiet
 from live.services import services, vllm_page
 
-# On a busy machine decisions may be late; the fallback is not what is tested here.
-LSQ = {
-    "method__use": "lsq:interval_ms=20", "method__slow_ms": 10_000.0,
-    "expected__cycles": [1.0, 100.0],
-}  # fmt: skip
+LSQ = {"method__use": "lsq:interval_ms=20", "expected__cycles": [1.0, 100.0]}
 SOON = {"picker__scrape_ms": 5.0}
 
 
@@ -319,7 +316,9 @@ def test_an_agent_that_lies_is_not_believed_and_its_service_is_still_used():
             out.put_nowait(wire.FromSn(status=wire.Status(sequence=10**5, numbers=[float("nan")])))
             lies = {"sn": service.address}
             await until(lambda: counted(serving, "peer_lies_total", **lies) == 1, "it is a lie")
-            assert math.isnan(cache(serving, service).source_ms)
+            await until(
+                lambda: math.isnan(cache(serving, service).source_ms), "nothing is believed of it"
+            )
             assert await proxy.request() == [service.address]
 
     play(scene())
@@ -366,7 +365,7 @@ def test_pickers_that_share_a_name_are_said_once():
             async with picker(where, **told) as serving:
                 await until(lambda: knows(serving, service, 0.0), "the first is told")
             async with picker(where, **told):  # a restart is none
-                await until(lambda: log.getvalue().count("en connected") == 2, "another start")
+                await until(lambda: log.getvalue().count("en connected") >= 2, "another start")
                 assert line not in log.getvalue()
                 async with picker(where, **told):
                     await until(lambda: log.getvalue().count("en connected") > 6, "they take turns")
@@ -402,6 +401,25 @@ def test_load_reports_on_answers_are_statuses_that_ride():
             for result, count in (("read", 2), ("implausible", 1)):
                 found = {"sn": "10.0.0.1:80", "result": result}
                 assert counted(serving, "load_reports_total", **found) == count
+
+    play(scene())
+
+
+def test_load_reports_are_heard_of_whomever_an_observing_proxy_has_chosen():
+    async def scene():
+        both = "10.0.0.1:80", "10.0.0.2:80"
+        where = ",".join(f"{each} slots=4" for each in both)
+        async with picker(f"static:{where}", **LSQ) as serving, Proxy(serving.address) as proxy:
+            for address, waiting in zip(both, (3, 5), strict=True):
+                answer = answered(address)
+                answer.response_headers.headers.headers.add(
+                    key="endpoint-load-metrics",
+                    raw_value=f"TEXT named_metrics.num_requests_waiting={waiting}".encode(),
+                )
+                await proxy.show(answer)
+            await quiet(serving)
+            for address, requests in zip(both, (7.0, 9.0), strict=True):
+                assert cache(serving, SimpleNamespace(address=address)).numbers[0] == requests
 
     play(scene())
 

@@ -50,7 +50,7 @@ def test_slowness_is_of_the_processor_at_once_or_of_the_wall_three_times(monkeyp
     runner = GuardedDispatcherRunner(made, Takes(), here, 0, 4.0, ("a", "b"), lambda: seconds[0])
     runner.report = lambda who, why: said.append((who, why))
     core, _, _ = en_node(scenario=PAPER, runner=runner)
-    seen = core.observation(task(0), 1.0)
+    seen = core.sight(task(0), 1.0).arrays()
 
     def ask(wall_ms, work_ms):
         made.took = wall_ms / 1000.0, work_ms / 1000.0
@@ -98,7 +98,7 @@ def test_a_row_of_the_decision_log(tmp_path):
         item.decided_ms, item.action, item.rerun = generated_ms + 2.0, 1, number == 0
         if number == 0:
             core.status(0, 0, 100.0, [3.0, 0.25, 1e7, 7.0])
-            log.note(core.observation(item, 102.5), item)
+            log.note(core.sight(item, 102.5).arrays(), item)
         log.add(item, Fate.LATE, generated_ms + 60.125)
     log.close()
     _, first, second = (tmp_path / "log.csv").read_text().splitlines()

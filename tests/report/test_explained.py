@@ -16,6 +16,7 @@ from cosmo.report.tables import Results, results_of
 from cosmo.report.verdict import rate_text, verdict
 from cosmo.report.write import known_words, write_tables
 from cosmo.study.statistics import bounds, with_paper
+from cosmo.workload import episode, write_trace
 from scenarios import SMALL_WILD
 
 
@@ -130,6 +131,22 @@ def test_an_upper_limit_is_told_in_a_sentence():
     enough = found.upper_limit(limits.with_columns(fluid_bound=polars.lit(1.0)))
     assert enough == f"Upper limit: the capacity of the nodes would do for all tasks. {marks}"
     assert found.upper_limit(limits.clear()) == marks
+
+
+@pytest.mark.parametrize(
+    ("seeds", "told"),
+    [
+        ([0], "Episodes of each method that are the trace as it was recorded: 1 of 2. The other 1"),
+        ([1, 2], "Episodes of each method that are the trace as it was recorded: 0 of 4."),
+    ],
+)
+def test_only_the_run_of_seed_0_has_a_trace_as_it_was_recorded(tmp_path, seeds, told):
+    write_trace(tmp_path / "t.csv", episode(load("paper", SHORT), 0, 0).tasks, 1)
+    compared = cosmo.compare(
+        "paper", ["never"], trace=tmp_path / "t.csv", seeds=seeds, episodes=2, settings=SHORT
+    )
+    [site] = _data(compared)["sites"]
+    assert told in " ".join(site["workload"])
 
 
 def test_the_number_of_messages_is_beside_their_cost():

@@ -252,7 +252,8 @@ def test_two_methods_one_method_and_another_site(browser):
     before = _number(browser)
     Select(browser.find_element(By.ID, "scenario")).select_by_value("shared-sn")
     wait_until(lambda: _number(browser) > before, "another site is played")
-    assert browser.execute_script("return document.getElementById('out-tenants').textContent") > "0"
+    tenants = "return document.getElementById('out-tenants').textContent"
+    wait_until(lambda: browser.execute_script(tenants) > "0", "its settings are on the sliders")
 
 
 def test_a_story_is_told_and_survives_a_reload(browser):

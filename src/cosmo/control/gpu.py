@@ -6,9 +6,9 @@ for another. What a world needs stays on the GPU from launch to launch; only the
 worlds come back each time, for progress and for Ctrl-C.
 """
 
-import os
 import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from cosmo.control.compiled import (
     rules_of,
 )
 from cosmo.control.yardsticks import best_route
-from cosmo.node import NOTHING, Method
-from cosmo.node.guard import made_dispatcher, made_updater
+from cosmo.node import Method
+from cosmo.node.guard import made_sides
 from cosmo.policy.rules.run import EnRule, RuleDispatcher, RuleUpdater, SnRule
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -160,6 +160,7 @@ class GpuPlayer:
         self._own = (() if en.decide is best_route else en_state, sn_state, tally)
         self._state: State | None = None
         self._turns: Turn | None = None
+        self._there: tuple[Any, ...] = ()  # what the GPU has
         self.kernel_seconds = 0.0  # in which the GPU played
 
     def __call__(self, constants: Any, state: Any, turn: Any) -> None:
@@ -202,17 +203,21 @@ class GpuPlayer:
             self._turns = old._replace(seen=seen, settled=_longer(old.settled))
         self._state = state
         self._here = (constants, state, self._turns, (), *self._own)
+        self._there = ()  # it came back before: the GPU need not have room for both
         with enough_memory():
             there = list(to_device(self._here))
-        seen = there[2].seen
-        of_now = to_device((self._turns.seen.status, self._turns.seen.status_ms))
-        there[3] = seen._replace(status=of_now[0], status_ms=of_now[1])
+            of_now = to_device((self._turns.seen.status, self._turns.seen.status_ms))
+        there[3] = there[2].seen._replace(status=of_now[0], status_ms=of_now[1])
         self._there = tuple(there)
 
 
 def _free_here() -> int:
-    """Bytes of memory that this machine has left: the host has all that the GPU has."""
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """Bytes that this machine can still give, with what it only keeps of files: the host has all
+    that the GPU has.
+    """
+    lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+    [available] = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return 1024 * int(available)
 
 
 def _longer(rows: Any) -> Any:
@@ -223,10 +228,7 @@ def worlds_that_fit(scenario: Scenario, method: Method, first: Episode) -> int:
     """How many worlds to play at once on the GPU, from what one takes; 0 if it plays none of them:
     there is no GPU, or the method is not made of rules that have the same bits there.
     """
-    site = site_of(scenario, [(0, 0)])
-    dispatcher, updater = made_dispatcher(method, site), None
-    if method.carries != NOTHING:
-        updater = made_updater(method, site)
+    dispatcher, updater = made_sides(method, site_of(scenario, [(0, 0)]))
     if not can_compile(dispatcher, updater):
         return 0
     try:

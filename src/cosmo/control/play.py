@@ -23,7 +23,6 @@ from cosmo.engine import worlds as start
 from cosmo.errors import InputError
 from cosmo.measure import Regret
 from cosmo.node import (
-    NOTHING,
     Dispatcher,
     DispatchObservation,
     Method,
@@ -37,8 +36,7 @@ from cosmo.node.guard import (
     checked_numbers,
     checked_ride,
     checked_update,
-    made_dispatcher,
-    made_updater,
+    made_sides,
 )
 from cosmo.node.observation import Bools, Floats, Ints, SnStates
 from cosmo.scenario import Scenario
@@ -102,8 +100,7 @@ def play(
     method = as_method(method)
     streams = list(zip(seeds, numbers, strict=True))
     site = site_of(scenario, streams)
-    dispatcher = made_dispatcher(method, site)
-    updater = None if method.carries == NOTHING else made_updater(method, site)
+    dispatcher, updater = made_sides(method, site)
     pace = IntervalCheck(method, scenario.sn.count, len(episodes))
     device = chosen_device(device)
     if (
@@ -114,12 +111,15 @@ def play(
         and all(type(watcher) is Regret for watcher in watchers)
     ):
         regret = bool(watchers)
-        given = scenario, episodes, method.carries, dispatcher, updater, regret, progress, pace
+        given, told = (scenario, episodes, method.carries), (regret, progress, pace)
         try:
-            outcomes = play_compiled(*given, GpuPlayer if device == "gpu" else None)
+            player = GpuPlayer if device == "gpu" else None
+            outcomes = play_compiled(*given, dispatcher, updater, *told, player)
         except NoGpuError as why:
             _note_cpu(remarks, str(why))
-            outcomes = play_compiled(*given)
+            # Memories have what was played until the GPU had no room for more.
+            dispatcher, updater = made_sides(method, site)
+            outcomes = play_compiled(*given, dispatcher, updater, *told)
         _note_remarks(remarks, method, dispatcher, updater)
         return outcomes
     if device == "gpu":

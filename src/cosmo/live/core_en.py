@@ -20,7 +20,7 @@ from cosmo.live.link import Link
 from cosmo.live.sight import Links, Sight
 from cosmo.live.smoothed import Throughput
 from cosmo.live.tasks import Fate, Item
-from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED, DispatchObservation, Site
+from cosmo.node import DONE, EXPIRED, GIVEN_UP, REFUSED, Site
 from cosmo.policy.rules.run import Task
 
 FAR_MS = 1e6  # the backlog that methods are shown of a link whose SN is silent
@@ -164,12 +164,8 @@ class EnCore(Core):
             self._origin_ms = item.generated_ms - 1000.0 / self.site.tasks.rate
         self._new = False
 
-    def observation(self, item: Item, now: float) -> DispatchObservation:
-        """What the EN sees of a task that has just reached it, as methods see it."""
-        return self.sight(item, now).arrays()
-
     def sight(self, item: Item, now: float) -> Sight:
-        """The same, as numbers; valid until the next task is looked at."""
+        """What the EN sees of a task that has just reached it, until the next one is looked at."""
         elapsed, station, started = now - item.generated_ms, self.station, self._origin_ms
         mbps, trend = self._throughput.sample(item.ue, item.input_bytes, elapsed)
         links = self._seen_links

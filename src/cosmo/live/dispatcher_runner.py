@@ -35,7 +35,7 @@ class DispatcherRunner:
         if self._fates:
             fates, self._fates = self._fates, []
             dispatcher = self._dispatcher
-            if isinstance(dispatcher, RuleDispatcher):
+            if type(dispatcher) is RuleDispatcher:  # a subclass may do something else
                 ask(self.method, dispatcher.hear, [Fact(0, self.index, *each) for each in fates])
             elif getattr(dispatcher.observe, "__func__", None) is not Dispatcher.observe:
                 ask(self.method, dispatcher.observe, feedback_of(fates, self.index))
@@ -68,7 +68,7 @@ class DispatcherRunner:
 
 def checked_action(method: Method, dispatcher: Dispatcher, seen: Observed) -> int:
     """Ask a dispatcher about one task; InputError if the answer is not an allowed action."""
-    if isinstance(dispatcher, RuleDispatcher) and isinstance(seen, Sight):  # without any array
+    if type(dispatcher) is RuleDispatcher and isinstance(seen, Sight):  # without any array
         action = ask(method, dispatcher.decide_one, seen.tasks)
         if 0 <= action <= seen.reject and seen.links.all_reached:
             return action

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosmo import interrupts
 from cosmo.errors import InputError
-from cosmo.node.calls import Dispatcher, Method, Updater
+from cosmo.node.calls import NOTHING, Dispatcher, Method, Updater
 from cosmo.node.observation import NO_NODE, DispatchObservation, UpdateObservation
 from cosmo.node.site import Site
 
@@ -167,6 +167,12 @@ def made_updater(method: Method, site: Site) -> Updater:
             " a cosmo.Updater"
         )
     return made
+
+
+def made_sides(method: Method, site: Site) -> tuple[Dispatcher, Updater | None]:
+    """Both of them anew; no updater for a method that goes by no statuses."""
+    dispatcher = made_dispatcher(method, site)
+    return dispatcher, None if method.carries == NOTHING else made_updater(method, site)
 
 
 def _shape(array: NDArray[np.generic]) -> str:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from cosmo.scenario.words import knowledge
 from cosmo.study.inputs import found as found_file
 from cosmo.study.inputs import found_trace
 from cosmo.study.store import Study
-from cosmo.workload import Tasks, duration_ms, trace_of, whole_windows
+from cosmo.workload import Tasks, duration_ms, is_as_recorded, recorded_windows, trace_of
 
 _MOST_BYTES, _MOST_SIGNS = 1_000_000, 300  # of a method's file; of what is shown of it
 _ONE_LOAD = "No other load was played: what holds here may not hold at another one."
@@ -182,8 +183,8 @@ def sites(study: Study) -> list[dict[str, Any]]:
         loads = seen.setdefault(scenario.name, (scenario, {}))[1]
         if rate not in loads.setdefault(process, []):
             loads[process].append(rate)
-    runs = len(study.plan.seeds), study.plan.episodes
-    return [_site(_here(study, scenario), loads, runs) for scenario, loads in seen.values()]
+    played = study.plan.seeds, study.plan.episodes
+    return [_site(_here(study, scenario), loads, played) for scenario, loads in seen.values()]
 
 
 def _here(study: Study, scenario: Scenario) -> Scenario:
@@ -194,9 +195,9 @@ def _here(study: Study, scenario: Scenario) -> Scenario:
 
 
 def _site(
-    scenario: Scenario, loads: dict[str, list[float]], runs: tuple[int, int]
+    scenario: Scenario, loads: dict[str, list[float]], played: tuple[Sequence[int], int]
 ) -> dict[str, Any]:
-    """`runs`: how many, and the episodes of each."""
+    """`played`: the seeds of the runs, and how many episodes each has."""
     tasks = _trace(scenario)
     links = zip(scenario.links.en.tolist(), scenario.links.sn.tolist(), strict=True)
     return {
@@ -212,8 +213,8 @@ def _site(
             *(_trace_words(scenario, loads[name][0], tasks) for name in loads if name == "trace"),
             *(_load_words(scenario, name, loads[name]) for name in loads if name != "trace"),
             *([_kinds(scenario)] if set(loads) - {"trace"} else []),
-            _lengths(scenario, [rate for rates in loads.values() for rate in rates], *runs),
-            *([_resampled(scenario, tasks, *runs)] if "trace" in loads and tasks else []),
+            _lengths(scenario, [rate for rates in loads.values() for rate in rates], *played),
+            *([_resampled(scenario, tasks, *played)] if "trace" in loads and tasks else []),
             *([_ONE_LOAD] if sum(map(len, loads.values())) == 1 else []),
         ],
     }
@@ -276,27 +277,31 @@ def _kinds(scenario: Scenario) -> str:
     )
 
 
-def _lengths(scenario: Scenario, rates: Sequence[float], runs: int, episodes: int) -> str:
+def _lengths(
+    scenario: Scenario, rates: Sequence[float], seeds: Sequence[int], episodes: int
+) -> str:
     window_s, warmup_s = scenario.episode.window_ms / 1000.0, scenario.episode.warmup_ms / 1000.0
-    measured_s = scenario.en.count * runs * episodes * (window_s - warmup_s)
+    measured_s = scenario.en.count * len(seeds) * episodes * (window_s - warmup_s)
     here = "At each load, every" if len(rates) > 1 else "Every"
     return (
         f"An episode lasts {window_s:g} s; its first {warmup_s:g} s are not measured. {here} method"
-        f" plays {_count(runs, 'run')} of {_count(episodes, 'episode')}: about"
+        f" plays {_count(len(seeds), 'run')} of {_count(episodes, 'episode')}: about"
         f" {_span([measured_s * rate for rate in rates], '{:.0f}')} measured tasks."
     )
 
 
-def _resampled(scenario: Scenario, tasks: Tasks, runs: int, episodes: int) -> str:
+def _resampled(scenario: Scenario, tasks: Tasks, seeds: Sequence[int], episodes: int) -> str:
     """How many episodes are windows of the trace as it was recorded."""
-    recorded = min(whole_windows(tasks, scenario.episode.window_ms), episodes)
-    others = runs * episodes - recorded
-    if not others:
+    windows = recorded_windows(scenario, tasks)
+    played = list(product(seeds, range(episodes)))
+    recorded = sum(is_as_recorded(windows, seed, number) for seed, number in played)
+    if recorded == len(played):
         return "All episodes are parts of the trace as it was recorded."
     return (
-        f"Of the {runs * episodes} episodes of each method, {recorded} are the trace as it was"
-        f" recorded. The other {others} are drawn from blocks of {scenario.workload.block_ms:g} ms"
-        " of it and contain no further information; intervals are widened for that."
+        f"Episodes of each method that are the trace as it was recorded: {recorded} of"
+        f" {len(played)}. The other {len(played) - recorded} are drawn from blocks of"
+        f" {scenario.workload.block_ms:g} ms of it and contain no further information; intervals"
+        " are widened for that."
     )
 
 

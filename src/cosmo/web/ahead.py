@@ -17,7 +17,7 @@ from cosmo.node import (
     ResultObservation,
     UpdateObservation,
 )
-from cosmo.node.guard import made_dispatcher, made_updater
+from cosmo.node.guard import made_sides
 from cosmo.report.journeys import Journeys, as_list, sent_columns
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
@@ -63,10 +63,8 @@ class Ahead:
         self._carries = chosen.carries
         self._journeys = Journeys(scenario)
         self._watcher = _Decided(self._journeys)
-        updater = None if chosen.carries == NOTHING else made_updater(chosen, site)
-        self._turns = turns(
-            scenario, chosen, [workload], made_dispatcher(chosen, site), updater, [self._watcher]
-        )
+        sides = made_sides(chosen, site)
+        self._turns = turns(scenario, chosen, [workload], *sides, [self._watcher])
         self._told: dict[str, dict[str, NDArray[Any]]] = {"tasks": {}, "tenants": {}}
         self._noted, self._statuses, self._places = 0, 0, dict[tuple[int, int, float], int]()
         self.played_ms, self.over, self._stopped = 0.0, False, False

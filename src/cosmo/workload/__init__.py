@@ -11,6 +11,7 @@ from cosmo.workload.table import BackgroundTasks, Episode, NodeEvents, Tasks
 from cosmo.workload.trace import read_trace, unread_columns, write_trace
 from cosmo.workload.windows import (
     duration_ms,
+    is_as_recorded,
     mean_rate,
     recorded_windows,
     trace_of,
@@ -33,6 +34,7 @@ __all__ = [
     "from_tasks",
     "idle_delay_ms",
     "imported",
+    "is_as_recorded",
     "mean_rate",
     "plausibility",
     "read_log",

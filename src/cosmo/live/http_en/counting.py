@@ -48,17 +48,17 @@ class CountingAgent(TakesHttp, AgentServer):
         await super().close()
 
     async def _try(self) -> None:
-        """While the service is not known to be there, connect to it now and then."""
+        """Connect to the service now and then, unless its answers show that it is there."""
         host, _, port = self.config.agent.service.rpartition(":")
         pause_s = self.config.behaviour.heartbeat_ms * self.clock.scale / 1000.0
         while True:
-            if not self._there:
+            if not self._there or not self._open:
                 try:
                     async with asyncio.timeout(max(pause_s, 0.1)):
                         _, writer = await asyncio.open_connection(host, int(port))
                     writer.close()
                     self._found()
-                except OSError as error:  # of which TimeoutError is one
+                except (OSError, ValueError) as error:  # of which TimeoutError, UnicodeError are
                     self._lost(error)
             await asyncio.sleep(pause_s)
 

@@ -200,9 +200,11 @@ def lines_of(found: list[Weighed], slots: int) -> list[str]:
     far as a line can say.
     """
     lightest = min((each.weight for each in found if each.weight), default=1)
-    own = (max(round(slots * (each.weight or lightest) / lightest), 1) for each in found)
-    many = (min(each, _MOST_SLOTS) for each in own)
-    return [f"{each.address} slots={slots}" for each, slots in zip(found, many, strict=True)]
+    own = [max(round(slots * (each.weight or lightest) / lightest), 1) for each in found]
+    return [
+        f"{each.address} slots={min(many, _MOST_SLOTS)}"
+        for each, many in zip(found, own, strict=True)
+    ]
 
 
 async def watched(

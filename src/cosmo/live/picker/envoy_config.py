@@ -207,7 +207,7 @@ def envoy_of(
         clusters = [services([rest], by_dns=True)]
     elif kind == "eds":
         where = eds.where_of(rest)
-        host = where.server.rpartition(":")[0]
+        host = where.server.rpartition(":")[0].strip("[]")
         certified = {**config.tls.model_dump(), "name": host} if where.encrypted else None
         clusters = [services([], by_xds=where.cluster), xds_cluster(where.server, certified)]
     else:

@@ -153,7 +153,8 @@ class Inputs:
             state[IDLE] = min(state[IDLE], endpoint.slots)
             state[STORAGE] = min(state[STORAGE], endpoint.storage_bytes)
             return state
-        own = self._server.core.open[column] - 1  # this answer's request is about to end
+        # This answer's request is about to end, if the picker has sent it there.
+        own = max(self._server.core.open[column] - 1, 0)
         reading = reading_of(report, self._names, endpoint.slots, own)
         return None if reading is None else state_of(reading, self._server.site, column)
 

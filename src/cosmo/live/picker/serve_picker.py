@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from cosmo.live.config import NodeConfig
@@ -276,8 +277,8 @@ class PickerServer(DecidingServer):
         core, sn = self.core, item.action - 1
         if not 0 <= sn < core.sns:
             return
-        if address and item.context.silent:
-            self._note_shown(item, self._columns.get(address), status, more)
+        if item.context.silent:
+            self._note_shown(item, self._columns.get(address), headers, more)
         elif address and address != self._names[sn]:
             self.counters.add("served_elsewhere_total")
             core.broke(sn, True)
@@ -294,13 +295,19 @@ class PickerServer(DecidingServer):
             if not more:
                 core.result(item, b"")
 
-    def _note_shown(self, item: Item, served: int | None, status: bytes, more: bool) -> None:
-        """The answer of a proxy that only shows its requests: where one went says nothing of the
-        endpoint that the picker chose, and for its method the request has ended.
+    def _note_shown(
+        self, item: Item, served: int | None, headers: Mapping[bytes, bytes], more: bool
+    ) -> None:
+        """The answer of a proxy that only shows its requests: where one went, if that is known at
+        all, says nothing of the endpoint that the picker chose, and for its method the request has
+        ended.
         """
         core = self.core
-        if served is not None:
-            (core.broke(served, False) if status >= b"500" else core.worked(served))
+        if served is not None and headers.get(ext_proc.STATUS, b"") >= b"500":
+            core.broke(served, False)
+        elif served is not None:
+            core.worked(served)
+            self.inputs.take_report(served, headers)
         if not more:
             core.result(item, b"")
 
