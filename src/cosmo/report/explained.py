@@ -121,6 +121,17 @@ def terms(scenario: Scenario) -> list[tuple[str, str]]:
             f" {utility.update_weight:g} for each update unit.",
         ),
         (
+            "needless rejections",
+            "what the paper calls false negatives: tasks that were rejected although a node could have"
+            " finished them in time. Where more work arrives than all nodes can do, some rejections"
+            " are unavoidable, and only those beyond that number count.",
+        ),
+        (
+            "decision accuracy",
+            "the share of right decisions: tasks that were accepted and finished in time, tasks"
+            " that were rejected when no node could have made it, and unavoidable rejections.",
+        ),
+        (
             "run, episode, 95 % interval",
             "an episode is one played workload; a run is all episodes with one seed. Every method"
             " plays the same workloads. ± is the half-width of a 95 % interval over runs: the true"
@@ -293,8 +304,9 @@ def _resampled(scenario: Scenario, tasks: Tasks, runs: int, episodes: int) -> st
     others = runs * episodes - recorded
     if not others:
         return "All episodes are parts of the trace as it was recorded."
+    verb = "is" if recorded == 1 else "are"
     return (
-        f"Of the {runs * episodes} episodes of each method, {recorded} are the trace as it was"
+        f"Of the {runs * episodes} episodes of each method, {recorded} {verb} the trace as it was"
         f" recorded. The other {others} are drawn from blocks of {scenario.workload.block_ms:g} ms"
         " of it and contain no further information; intervals are widened for that."
     )
