@@ -57,7 +57,7 @@ METRICS = {
     ),
     "net_utility_per_task": Metric(
         "net utility per task",
-        "the paper's objective: utility less update cost, also of the warm-up",
+        "the paper's objective: utility less update cost, warm-up included",
         digits=1, better=1,
     ),
     "decision_regret": _share("decision regret", "a fresh status would have changed", -1),
