@@ -142,8 +142,7 @@ def terms(scenario: Scenario) -> list[tuple[str, str]]:
 
 # The paper does not say which rule its edge node used: the plain names come close to its numbers.
 _ESTIMATES = {
-    f"{name}/estimate": f"{name} with a stronger rule at the edge node, which exceeds the paper's"
-    " numbers"
+    f"{name}/estimate": f"{name} with a stronger rule at the edge node"
     for name in ("aoi-threshold", "aov-gap", "aoci-online")
 }
 
