@@ -60,6 +60,8 @@ def test_a_saved_model_is_a_method(tmp_path, monkeypatch):
     _computes_with_one_thread(monkeypatch, made, scenario)
     with pytest.raises(InputError, match="no such algorithm"):
         method(f"sb3:{tmp_path / 'dqn.zip'},algorithm=Nothing")
+    with pytest.raises(InputError, match="takes 22 numbers, but there are 31 to see here"):
+        simulate(load("campus", ["episode.window_ms=500", "episode.warmup_ms=0"]), made)
     (tmp_path / "broken.zip").write_text("no")
     with pytest.raises(InputError, match="is no DQN model"):
         method(f"sb3:{tmp_path / 'broken.zip'}")

@@ -15,6 +15,11 @@ def test_pettingzoo_is_content(scenario):
     parallel_api_test(parallel(scenario=scenario, settings=SHORT), num_cycles=300)
 
 
+def test_the_scenario_may_come_by_its_place():
+    assert parallel("campus", 90.0, settings=SHORT).scenario.workload.rate == 90.0
+    assert parallel("campus", settings=SHORT).scenario.en.count == 3
+
+
 def _deciding(infos):
     return [agent for agent, info in infos.items() if info["acts"]]
 

@@ -85,6 +85,23 @@ def test_a_faulty_dispatcher(answer, reason):
     assert "\n" not in str(caught.value)
 
 
+def test_a_dispatcher_that_reads_statuses_without_numbers_is_told_of_carries():
+    class Reader(Method, Dispatcher):
+        def dispatcher(self, site):
+            return self
+
+        def decide(self, tasks):
+            return (tasks.status[:, 0, 2] > 0).astype(int)
+
+        def updater(self, site):
+            return Regular()
+
+    with pytest.raises(InputError, match=r"IndexError: .*as its `carries` is 0\)$"):
+        simulate(SHORT, Reader())
+    Reader.carries = RAW
+    simulate(SHORT, Reader())
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [

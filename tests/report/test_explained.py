@@ -63,6 +63,8 @@ def test_every_method_of_the_registry_has_a_sentence_and_a_reference():
     told = {each["method"]: each for each in explained.methods(study, names)}
     assert told["periodic:interval_ms=5"]["summary"].endswith("Here interval_ms = 5.")
     assert told["mine.py:Mine"]["reference"] == "from mine.py"
+    assert told["aov-gap"]["reference"] == "a baseline of the paper"
+    assert told["aov-gap/estimate"]["reference"].startswith("aov-gap with a stronger rule")
 
 
 def test_intervals_stay_within_what_a_metric_can_be():

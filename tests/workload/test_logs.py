@@ -136,6 +136,19 @@ def test_kilobytes_taken_for_bytes_are_noticed(tmp_path):
     assert plausibility(right, paper).warnings == []
 
 
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [([0, 1, 2], "cell(s);"), ([0, 0, 0, 1, 2, 2], "cell(s) on average, from 50 to 150;")],
+)
+def test_cells_with_unequal_rates_are_told_with_their_extremes(tmp_path, cells, told):
+    campus = load("campus")
+    text = "time_ms,en,input_bytes,cycles,deadline_ms\n" + "".join(
+        f"{10 * k / 3:.6f},{cells[k % len(cells)]},35000,600000,120\n" for k in range(600)
+    )
+    found = plausibility(tasks_of_log(_log(tmp_path, text), campus).tasks, campus)
+    assert f"100 tasks/s in each of 3 {told}" in found.lines[0]
+
+
 @pytest.mark.parametrize(("gap_ms", "trivial"), [(15.0, True), (4.5, False)])
 def test_the_command_plays_the_trace_to_see_whether_methods_differ(
     tmp_path, cosmo, gap_ms, trivial

@@ -69,7 +69,10 @@ def test_column_order_extra_columns_blank_lines_and_a_byte_order_mark_do_not_mat
     ("text", "reason"),
     [
         (HEADER + ROW + "2,x,1,1,1\n", "line 3: ue = 'x': must be a number"),
-        (HEADER + ROW + "2,4,1,1,1\n", "line 3: ue = 4: must be a whole number from 0 to 3"),
+        (
+            HEADER + ROW + "2,4,1,1,1\n",
+            "line 3: ue = 4: must be a whole number from 0 to 3 (ue.count = 4)",
+        ),
         (HEADER + ROW + "2,0.5,1,1,1\n", "line 3: ue = 0.5: must be a whole number from 0 to 3"),
         (HEADER + ROW + "1,0,1,1,1\n", "line 3: time_ms = 1: must not be less than in the row"),
         (HEADER + ROW + "\n2,0,0,1,1\n", "line 4: input_bytes = 0: must be greater than 0"),

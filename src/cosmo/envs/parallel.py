@@ -22,11 +22,12 @@ from cosmo.errors import InputError
 from cosmo.world import Worlds
 
 
-def parallel(**given: Any) -> "CosmoParallel":
+def parallel(*given: Any, **named: Any) -> "CosmoParallel":
     """Make the PettingZoo parallel environment.
 
     Args:
-        given: The arguments of `cosmo.envs.aec`, by keyword.
+        given: The arguments of `cosmo.envs.aec`, in its order.
+        named: The same by keyword.
 
     Returns:
         The environment.
@@ -35,7 +36,7 @@ def parallel(**given: Any) -> "CosmoParallel":
         InputError: In one line, as `cosmo.envs.aec` does.
 
     """
-    return CosmoParallel(aec(**given))
+    return CosmoParallel(aec(*given, **named))
 
 
 class CosmoParallel(ParallelEnv):  # type: ignore[misc]

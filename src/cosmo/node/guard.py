@@ -31,9 +31,15 @@ def ask(who: object, call: Callable[[Given], Answer], given: Given) -> Answer:
         raise
     except BaseException as error:
         text = reason(error)
+        if isinstance(error, IndexError) and _has_no_status(given):
+            text += "; its statuses have no numbers, as its `carries` is 0"
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
         raise InputError(f"method {type(who).__name__} failed at {place} ({text})") from error
+
+
+def _has_no_status(given: object) -> bool:
+    return isinstance(given, DispatchObservation) and given.status.shape[-1] == 0
 
 
 def reason(error: BaseException) -> str:

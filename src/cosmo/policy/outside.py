@@ -214,7 +214,16 @@ def _sb3(file: Path, algorithm: str) -> Policy:
         model = kind.load(file, device="cpu")
     except BaseException as error:  # a pickle may raise anything
         raise InputError(f"'{file}': is no {algorithm} model ({reason(error)})") from None
-    return lambda seen: _with_one_thread(lambda: model.predict(seen, deterministic=True)[0])
+    shape = model.observation_space.shape
+
+    def policy(seen: NDArray[np.float32]) -> Any:
+        if shape != seen.shape[1:]:
+            raise InputError(
+                f"'{file}': takes {shape[0]} numbers, but there are {seen.shape[1]} to see here"
+            )
+        return _with_one_thread(lambda: model.predict(seen, deterministic=True)[0])
+
+    return policy
 
 
 def _with_one_thread(work: Callable[[], Any]) -> Any:

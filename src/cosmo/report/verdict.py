@@ -16,7 +16,7 @@ from cosmo.study.statistics import Difference, mean_over_loads, paired_over_load
 YARDSTICK_NOTE = (
     "A yardstick is handed the true state of every node, which no deployable method can know. It"
     " can be beaten all the same: it takes each task that is feasible as it comes and keeps no"
-    " capacity for later ones, so that a method that refuses dear tasks may serve more of them."
+    " capacity for later ones, so that a method that refuses large tasks may serve more of them."
 )
 
 # Bounds of success, the closest first, and where each comes from.

@@ -45,8 +45,8 @@ def plausibility(tasks: Tasks, scenario: Scenario) -> Plausibility:
     load = demand / scenario.capacity_cycles_per_ms
     feasible = float(np.mean(_alone(tasks, scenario) <= tasks.deadline_ms))
     lines = [
-        f"{len(tasks)} tasks in {seconds:g} s: {rate:.4g} tasks/s in each of {scenario.en.count}"
-        f" cell(s); nodes are told {scenario.workload.rate:g} (workload.rate)",
+        f"{len(tasks)} tasks in {seconds:g} s: {_rates(tasks, scenario.en.count, rate)};"
+        f" nodes are told {scenario.workload.rate:g} (workload.rate)",
         f"demand: {100 * load:.3g} % of what all nodes of {scenario.name} can do",
         f"{100 * feasible:.3g} % of the tasks would be in time if each came alone",
         *(_medians(name, getattr(tasks, name)) for name in _OTHER_UNITS),
@@ -55,6 +55,15 @@ def plausibility(tasks: Tasks, scenario: Scenario) -> Plausibility:
         len(tasks), seconds, rate, load, feasible, lines,
         _warnings(tasks, scenario, load, feasible),
     )  # fmt: skip
+
+
+def _rates(tasks: Tasks, ens: int, mean: float) -> str:
+    """Tasks/s in a cell, with the extremes where cells differ by more than a tenth of the mean."""
+    text = f"{mean:.4g} tasks/s in each of {ens} cell(s)"
+    own = np.bincount(tasks.en, minlength=ens) * (mean * ens / len(tasks))
+    if own.max() - own.min() <= 0.1 * mean:
+        return text
+    return f"{text} on average, from {own.min():.4g} to {own.max():.4g}"
 
 
 def _alone(tasks: Tasks, scenario: Scenario) -> Floats:

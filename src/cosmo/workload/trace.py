@@ -185,12 +185,13 @@ def _check(
         value = columns[name]
         return np.asarray((value >= 0) & (value < count) & (value == np.floor(value)))
 
+    whole = "must be a whole number from 0 to"
     rules = [(name, np.isfinite(columns[name]), "must be a finite number") for name in columns] + [
         ("time_ms", time >= 0, "must be 0 or greater"),
         ("time_ms", time < MOST_MS, "must be less than 1e9: count from the start of the trace"),
         ("time_ms", ~backwards, "must not be less than in the row before"),
-        ("ue", whole_below("ue", ues), f"must be a whole number from 0 to {ues - 1}"),
-        ("en", whole_below("en", ens), f"must be a whole number from 0 to {ens - 1}"),
+        ("ue", whole_below("ue", ues), f"{whole} {ues - 1} (ue.count = {ues})"),
+        ("en", whole_below("en", ens), f"{whole} {ens - 1} (en.count = {ens})"),
     ]
     for name in ("input_bytes", "cycles", "deadline_ms", *_OPTIONAL):
         if name in columns:
