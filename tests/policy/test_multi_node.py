@@ -192,11 +192,11 @@ def test_rivals_are_taken_to_send_a_share_of_what_an_en_sends():
 
 
 def test_rivals_have_work_at_an_sn_for_as_long_as_own_tasks_there_have_no_answer():
-    """Three tasks of 10 ms: 30 ms of its own mean 2 · 1.5 · 30 ms of two rivals, whatever the clock
+    """Three tasks of 10 ms: 30 ms of its own mean 2 · 0.1 · 30 ms of two rivals, whatever the clock
     says; a refusal and a result each take 10 ms of its own away.
     """
     calm = P._replace(drain_rate=1.0, rival_traffic=0.0, in_service_share=0.0)
-    rule, state, column = _estimate(calm._replace(rivals_in_flight=1.5))
+    rule, state, column = _estimate(calm._replace(rivals_in_flight=0.1))
     for number in range(3):
         _sent(state, column, 10.0 + number, 15.0 + number, number)
 
@@ -204,16 +204,21 @@ def test_rivals_have_work_at_an_sn_for_as_long_as_own_tasks_there_have_no_answer
         seen = seen_tasks(tasks(CAMPUS, carries=1, time_ms=now, status_ms=np.nan))
         return multi_node.expected(seen, state, 0, column, 0.0, 0.0)[1]
 
-    idle = delay(5_000.0) - 2 * 1.5 * 30.0
+    idle = delay(5_000.0) - 2 * 0.1 * 30.0
     rule.observe(_back(column, 0, 5_000.0, REFUSED, in_time=False))
-    assert delay(5_000.0) == pytest.approx(idle + 2 * 1.5 * 20.0)
+    assert delay(5_000.0) == pytest.approx(idle + 2 * 0.1 * 20.0)
     rule.observe(_back(column, 1, 5_000.0, EXPIRED, in_time=False))
-    assert delay(5_000.0) == pytest.approx(idle + 2 * 1.5 * 10.0)
+    assert delay(5_000.0) == pytest.approx(idle + 2 * 0.1 * 10.0)
     rule.observe(_back(column, 2, 17.0 + SITE.links.result_ms[0, column] + 10.0 * CAMPUS.sn.slots))
     assert delay(5_000.0) == pytest.approx(idle)
-    for number in range(40):  # only the latest 32 are remembered until they are answered
+    for number in range(40):  # more than are planned; only the latest 32 are remembered
         _sent(state, column, 6_000.0 + number, 6_000.0 + number, 3 + number)
-    assert delay(9_000.0) == pytest.approx(idle + 2 * 1.5 * 320.0)
+    most = multi_node.PLANNED_FOR * SITE.tasks.deadline_ms[1] * state.planned[0]
+    assert most < 2 * 0.1 * 320.0
+    assert delay(9_000.0) == pytest.approx(idle + most)
+    for number in range(11, 41):
+        rule.observe(_back(column, number, 9_000.0, EXPIRED, in_time=False))
+    assert delay(9_000.0) == pytest.approx(idle + 2 * 0.1 * 20.0)
 
 
 def test_an_en_without_rivals_expects_its_own_work_alone():

@@ -4,7 +4,8 @@ Of each SN that it uses, an EN estimates the backlog from the latest that it kno
 result, which says how long the task has waited, or a notice that the SN was full. Work is done
 since then; what the EN has sent itself comes on top, each task when it arrives, plus the rivals'
 traffic, estimated as a fraction of its own. The clock alone does not empty an SN: while own tasks
-there have no answer, those of rivals have none either, and the backlog is at least theirs.
+there have no answer, those of rivals have none either, and the backlog is at least theirs, up to
+what is planned to come in a short time.
 
 An EN measures how far its estimates can be trusted: where its own local tasks end earlier or later
 than the demands that it sees say, it doubts all its estimates in proportion (R35). Capacity has a
@@ -43,6 +44,9 @@ LONG_WEIGHT = 1.0 / 400.0  # of the same over a long time
 LONG = 50.0  # longest deadlines over which loads are measured for people
 EXACT = 1e-3  # relative errors below are those of rounding, not of demands
 LEAST_ERROR_MS = 0.1
+# Longest deadlines: rivals have no more work in flight than is planned for so long. One task of an
+# EN that sends few says little of what many rivals have.
+PLANNED_FOR = 0.2
 
 
 class State(NamedTuple):
@@ -252,7 +256,7 @@ def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: An
     elapsed = max(now + upload - state.work_at[world, en, column], 0.0)
     work = later(state.work[world, en, column], elapsed, gain, p)
     theirs = p.rivals_in_flight * state.rivals[en, column] * state.unanswered[world, en, column]
-    work = max(work, theirs)
+    work = max(work, min(theirs, PLANNED_FOR * state.longest_ms * state.planned[en]))
     full = still_full(now - state.full_at[world, en, column], p)
     if is_closed(state, world, en, column, now):
         work = max(work, state.told_work[world, en, column])
