@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from cosmo import InputError, load, load_controller, method, play
-from cosmo.node import DONE, IDLE, REFUSED, REQUESTS, STORAGE, WORK, Feedback, UpdateObservation
+from cosmo.node import (
+    DONE,
+    EXPIRED,
+    IDLE,
+    REFUSED,
+    REQUESTS,
+    STORAGE,
+    WORK,
+    Feedback,
+    UpdateObservation,
+)
 from cosmo.policy.next.contention import Contention
 from cosmo.policy.next.multi_node.scaling import (
     ScaledParameters,
@@ -179,6 +189,46 @@ def test_rivals_are_taken_to_send_a_share_of_what_an_en_sends():
     gain = multi_node.rival_rate(state, 0, 0, column, 200.0)
     assert gain == pytest.approx(0.25 * 2.0 * (10.0 / 200.0) / 2.0)
     assert [multi_node.rival_rate(state, 0, 1, other, 200.0) for other in range(4)] == [0.0] * 4
+
+
+def test_rivals_have_work_at_an_sn_for_as_long_as_own_tasks_there_have_no_answer():
+    """Three tasks of 10 ms: 30 ms of its own mean 2 · 0.1 · 30 ms of two rivals, whatever the clock
+    says; a refusal and a result each take 10 ms of its own away.
+    """
+    calm = P._replace(drain_rate=1.0, rival_traffic=0.0, in_service_share=0.0)
+    rule, state, column = _estimate(calm._replace(rivals_in_flight=0.1))
+    for number in range(3):
+        _sent(state, column, 10.0 + number, 15.0 + number, number)
+
+    def delay(now):
+        seen = seen_tasks(tasks(CAMPUS, carries=1, time_ms=now, status_ms=np.nan))
+        return multi_node.expected(seen, state, 0, column, 0.0, 0.0)[1]
+
+    idle = delay(5_000.0) - 2 * 0.1 * 30.0
+    rule.observe(_back(column, 0, 5_000.0, REFUSED, in_time=False))
+    assert delay(5_000.0) == pytest.approx(idle + 2 * 0.1 * 20.0)
+    rule.observe(_back(column, 1, 5_000.0, EXPIRED, in_time=False))
+    assert delay(5_000.0) == pytest.approx(idle + 2 * 0.1 * 10.0)
+    rule.observe(_back(column, 2, 17.0 + SITE.links.result_ms[0, column] + 10.0 * CAMPUS.sn.slots))
+    assert delay(5_000.0) == pytest.approx(idle)
+    for number in range(40):  # more than are planned; only the latest 32 are remembered
+        _sent(state, column, 6_000.0 + number, 6_000.0 + number, 3 + number)
+    most = multi_node.PLANNED_FOR * SITE.tasks.deadline_ms[1] * state.planned[0]
+    assert most < 2 * 0.1 * 320.0
+    assert delay(9_000.0) == pytest.approx(idle + most)
+    for number in range(11, 41):
+        rule.observe(_back(column, number, 9_000.0, EXPIRED, in_time=False))
+    assert delay(9_000.0) == pytest.approx(idle + 2 * 0.1 * 20.0)
+
+
+def test_an_en_without_rivals_expects_its_own_work_alone():
+    alone = site(load("volatile"))
+    rule = multi_node.dispatcher(alone, P._replace(rivals_in_flight=10.0))
+    assert not rule.state.rivals.any()
+    _sent(rule.state, 0, 10.0, 15.0, 0)
+    seen = seen_tasks(tasks(load("volatile"), carries=1, time_ms=5_000.0, status_ms=np.nan))
+    used, unused = (multi_node.expected(seen, rule.state, 0, sn, 0.0, 0.0) for sn in (0, 1))
+    assert used == unused
 
 
 def test_a_refusal_tells_that_it_was_full():

@@ -3,7 +3,9 @@
 Of each SN that it uses, an EN estimates the backlog from the latest that it knows: a status, or a
 result, which says how long the task has waited, or a notice that the SN was full. Work is done
 since then; what the EN has sent itself comes on top, each task when it arrives, plus the rivals'
-traffic, estimated as a fraction of its own.
+traffic, estimated as a fraction of its own. The clock alone does not empty an SN: while own tasks
+there have no answer, those of rivals have none either, and the backlog is at least theirs, up to
+what is planned to come in a short time.
 
 An EN measures how far its estimates can be trusted: where its own local tasks end earlier or later
 than the demands that it sees say, it doubts all its estimates in proportion (R35). Capacity has a
@@ -42,6 +44,9 @@ LONG_WEIGHT = 1.0 / 400.0  # of the same over a long time
 LONG = 50.0  # longest deadlines over which loads are measured for people
 EXACT = 1e-3  # relative errors below are those of rounding, not of demands
 LEAST_ERROR_MS = 0.1
+# Longest deadlines: rivals have no more work in flight than is planned for so long. One task of an
+# EN that sends few says little of what many rivals have.
+PLANNED_FOR = 0.2
 
 
 class State(NamedTuple):
@@ -89,6 +94,7 @@ class State(NamedTuple):
     task: Ints  # [world, EN, k, entry]
     arrival: Floats
     own_work: Floats
+    unanswered: Floats  # [world, EN, k] ms of own work that has no answer yet
 
 
 def rival_rate(state: Any, world: Any, en: Any, column: Any, now: Any) -> Any:
@@ -149,6 +155,11 @@ def hear_local(fact: Any, state: Any) -> None:
             return
 
 
+def answered(state: Any, world: Any, en: Any, column: Any, own: Any) -> None:
+    """So much own work at an SN is no longer without an answer."""
+    state.unanswered[world, en, column] = max(state.unanswered[world, en, column] - own, 0.0)
+
+
 def hear(fact: Any, state: Any) -> None:
     """A result or a refusal of an own task."""
     if fact.action == 0:
@@ -167,6 +178,7 @@ def hear(fact: Any, state: Any) -> None:
     arrival = state.arrival[world, en, column, entry]
     own = state.own_work[world, en, column, entry]
     state.task[world, en, column, entry] = -1
+    answered(state, world, en, column, own)
     if fact.fate == REFUSED:
         state.work[world, en, column] = max(state.work[world, en, column] - own, 0.0)
         if arrival > state.source[world, en, column]:
@@ -206,6 +218,9 @@ def send(seen: Any, state: Any, row: Any, column: Any, arrival: Any, gain: Any) 
     state.flow[world, en, column] = smoothed(flow, own, gap, window_ms)
     state.flow_at[world, en, column] = now
     entry = state.next_entry[world, en, column] % ENTRIES
+    if state.task[world, en, column, entry] >= 0:  # its answer will not be recognized
+        answered(state, world, en, column, state.own_work[world, en, column, entry])
+    state.unanswered[world, en, column] += own
     state.task[world, en, column, entry] = task.task
     state.arrival[world, en, column, entry] = arrival
     state.own_work[world, en, column, entry] = own
@@ -240,6 +255,8 @@ def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: An
     sn = seen.sn[row, column]
     elapsed = max(now + upload - state.work_at[world, en, column], 0.0)
     work = later(state.work[world, en, column], elapsed, gain, p)
+    theirs = p.rivals_in_flight * state.rivals[en, column] * state.unanswered[world, en, column]
+    work = max(work, min(theirs, PLANNED_FOR * state.longest_ms * state.planned[en]))
     full = still_full(now - state.full_at[world, en, column], p)
     if is_closed(state, world, en, column, now):
         work = max(work, state.told_work[world, en, column])
@@ -375,5 +392,6 @@ def dispatcher(site: Site, p: Parameters, remark: Remark | None = None) -> RuleD
         task=np.full(entries, -1, np.int64),
         arrival=np.full(entries, -np.inf),
         own_work=np.zeros(entries),
+        unanswered=np.zeros(cells),
     )
     return RuleDispatcher(site, EnRule(decide, hear=hear), state, remark)

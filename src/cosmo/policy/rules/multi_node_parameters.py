@@ -21,6 +21,7 @@ class Parameters(NamedTuple):
     rival_traffic: float  # traffic of each rival, as a share of the EN's own
     saturation_ms: float  # elapsed time counts for no more than about this
     own_traffic_window_ms: float  # over which the EN's own traffic is smoothed
+    rivals_in_flight: float  # work of each rival at an SN, as a share of the EN's unanswered work
     in_service_share: float  # share of a mean service time that is in service, not in the queue
     full_memory_ms: float  # for how long an SN that was full is likely to be full
     # Uncertainty of the expected waiting time.
@@ -74,6 +75,7 @@ STORED_NAMES: Mapping[str, str] = {
     "rival_traffic": "rivals",
     "saturation_ms": "settle_ms",
     "own_traffic_window_ms": "flow_ms",
+    "rivals_in_flight": "rivals_in_flight",
     "in_service_share": "ease",
     "full_memory_ms": "hold_ms",
     "wait_error_ms": "doubt_ms",
@@ -122,6 +124,7 @@ START = Parameters(
     rival_traffic=0.49,
     saturation_ms=48.0,
     own_traffic_window_ms=180.0,
+    rivals_in_flight=0.35,
     in_service_share=0.44,
     full_memory_ms=57.0,
     wait_error_ms=6.7,

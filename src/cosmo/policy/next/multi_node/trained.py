@@ -19,7 +19,7 @@ PARTS: Mapping[str, Mapping[str, float]] = {
     # ENs use all SNs and receive statuses from all.
     "keeping": {"subset_size": MOST.subset_size_per_ratio * MOST.subset_size},
     # ENs count their own traffic only.
-    "rivals": {"rival_traffic": 0.0, "wait_error_rivals": 0.0},
+    "rivals": {"rival_traffic": 0.0, "wait_error_rivals": 0.0, "rivals_in_flight": 0.0},
     # ENs take their backlog estimate for exact.
     "doubt": {"wait_error_ms": 0.1, "wait_error_growth": 0.0, "wait_error_rivals": 0.0},
     # ENs forget at once that an SN was full.
