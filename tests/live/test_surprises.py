@@ -40,7 +40,7 @@ def test_a_running_task_goes_on_at_the_new_speed_and_work_is_time_at_that_speed(
     core.arrive(task(0, cycles=EN * 10.0))
     clock.at(4.0, CHANGE, lambda: core.change_speed(0.5))
     seen = []
-    clock.at(6.0, CHANGE, lambda: seen.append(core.observation(task(9), 6.0)))
+    clock.at(6.0, CHANGE, lambda: seen.append(core.sight(task(9), 6.0).arrays()))
     clock.at(16.0, CHANGE, lambda: core.arrive(task(1, 16.0, cycles=EN)))
     clock.run()
     assert clock.now() == 18.0
