@@ -45,6 +45,16 @@ def test_a_unit_is_at_work_from_its_start_to_its_end(tmp_path, monkeypatch):
     assert seen == [[], [0], [0, 1], [0, 1], [0], [], [1], []]
 
 
+def test_the_share_of_a_study_goes_from_nothing_to_all():
+    units = [Odd(number) for number in range(3)]
+    progress = Progress(units, {unit.name: 0.0 for unit in units})
+    assert (progress.total, progress.done) == (0.0, 0)
+    progress.share[units[0].name] = 0.5
+    assert 0.0 < progress.total < 0.5
+    progress.share |= {unit.name: 1.0 for unit in units}
+    assert (progress.total, progress.done) == (1.0, 3)
+
+
 def test_a_log_names_the_unit_at_work(capsys, monkeypatch):
     monkeypatch.setattr(commands, "_LINE_EVERY_S", 0.0)
     units = [Odd(number) for number in range(3)]

@@ -132,6 +132,13 @@ def test_the_state_of_a_reading_worked_out_by_hand():
     assert idle[WORK] == pytest.approx(site().tasks.mean_cycles)
 
 
+def test_each_request_takes_the_least_storage_where_a_service_does_not_say():
+    here = site(slots=4, storage=1e6)
+    state = state_of(Reading(2.0, 1.0), here, 0)
+    assert state[STORAGE] == pytest.approx(1e6 - 3.0 * here.reservation_floor_bytes)
+    assert 0.0 < state[STORAGE] < 1e6
+
+
 @pytest.mark.parametrize(
     ("page", "why"),
     [
