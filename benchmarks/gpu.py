@@ -27,7 +27,8 @@ from cosmo.policy.rules.run import RuleDispatcher, RuleUpdater
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode, episode
 from cosmo.world import Worlds, site_of
-from cosmo.world.device import NoGpuError, cuda
+from cosmo.world.device import cuda
+from cosmo.world.device_code import NoGpuError
 from measured import sized
 
 CASES = (

@@ -20,7 +20,7 @@ from cosmo.errors import InputError
 from cosmo.policy.rules import admission, estimate
 from cosmo.workload import episode
 from cosmo.world.compiled import inexact_in
-from cosmo.world.device import NoGpuError
+from cosmo.world.device_code import NoGpuError
 
 _SITE = (
     *("episode.window_ms=60", "episode.warmup_ms=10", "workload.rate=250", "en.count=2"),

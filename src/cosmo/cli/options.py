@@ -56,7 +56,8 @@ def _choose_device(context: typer.Context, name: str | None) -> str | None:
 def _usable(device: str) -> str:
     """The device, or the CPU, and one line that says why."""
     if device == "gpu":
-        from cosmo.world.device import NoGpuError, cuda
+        from cosmo.world.device import cuda
+        from cosmo.world.device_code import NoGpuError
 
         try:
             cuda()

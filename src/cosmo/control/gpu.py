@@ -31,18 +31,18 @@ from cosmo.world import Worlds, kernel, layout, site_of
 from cosmo.world.answers import fault
 from cosmo.world.compiled import compiled_rule, inexact_in
 from cosmo.world.device import (
-    NoGpuError,
     back,
     bytes_of,
     cuda,
     device_kernel,
     enough_memory,
-    exactly_rounded,
     host,
+    longest_of,
     row_getter,
     stacked,
     to_device,
 )
+from cosmo.world.device_code import MOST_ELEMENTS, NoGpuError, for_kernels
 from cosmo.world.records import NEEDS_ROOM, OVER, RUNNING, State
 from cosmo.world.turns import (
     EN_ROWS,
@@ -73,9 +73,31 @@ def _yardsticks_memory(en: Any, turn: Any) -> Any:
     return turn.truth
 
 
+def _seen_with(seen: Any, status: Any, status_ms: Any) -> Any:
+    """What is seen, but for statuses, which have memory of their own: no two arrays of a launch may
+    share it.
+    """
+    return Seen(
+        seen.dispatch,
+        seen.sn,
+        status,
+        status_ms,
+        seen.up_link_mbps,
+        seen.up_backlog_ms,
+        seen.update,
+        seen.en,
+        seen.acknowledged,
+        seen.acknowledged_ms,
+        seen.down_link_mbps,
+        seen.result,
+        seen.result_acknowledged,
+        seen.feedback,
+    )
+
+
 # For each pair of rules these names mean functions of its own.
 hear: Any = _rules_memory
-_dispatch = _update = _ride = turn_of = seen_of = memory = numba_cuda = hear
+_dispatch = _update = _ride = turn_of = seen_with = memory = numba_cuda = hear
 
 
 def _world_of_a_thread(fingerprint):
@@ -86,8 +108,9 @@ def _world_of_a_thread(fingerprint):
         if w >= state.worlds.size:
             return
         world = state.worlds[w]
-        turn, fresh = turn_of(turns, w), seen_of(freshes, w)
+        turn = turn_of(turns, w)
         seen, answers, counts = turn.seen, turn.answers, turn.counts
+        fresh = seen_with(seen, freshes[0][w], freshes[1][w])
         own = memory(en, turn)
         for _turn in range(most):
             if world.waits_for == OVER:
@@ -132,7 +155,7 @@ def _player(en: EnRule, sn: SnRule) -> Any:
     own = {
         "numba_cuda": cuda(),
         "turn_of": compiled_rule(row_getter(Turn)),
-        "seen_of": compiled_rule(row_getter(Seen)),
+        "seen_with": compiled_rule(_seen_with),
         "memory": compiled_rule(_yardsticks_memory if truth else _rules_memory),
     }
     parts = {**compiled_parts(functions), **own}
@@ -187,7 +210,7 @@ class GpuPlayer:
             self._upload(constants, state)
         blocks = -(-state.worlds.size // _THREADS)
         start = time.perf_counter()
-        with exactly_rounded():
+        with for_kernels():
             self._play[blocks, _THREADS](*self._there, turns)
         cuda().synchronize()
         if turns:
@@ -202,13 +225,11 @@ class GpuPlayer:
             seen = old.seen._replace(feedback=_longer(old.seen.feedback))
             self._turns = old._replace(seen=seen, settled=_longer(old.settled))
         self._state = state
-        self._here = (constants, state, self._turns, (), *self._own)
+        of_now = (self._turns.seen.status.copy(), self._turns.seen.status_ms.copy())
+        self._here = (constants, state, self._turns, of_now, *self._own)
         self._there = ()  # it came back before: the GPU need not have room for both
         with enough_memory():
-            there = list(to_device(self._here))
-            of_now = to_device((self._turns.seen.status, self._turns.seen.status_ms))
-        there[3] = there[2].seen._replace(status=of_now[0], status_ms=of_now[1])
-        self._there = tuple(there)
+            self._there = to_device(self._here)
 
 
 def _free_here() -> int:
@@ -237,10 +258,12 @@ def worlds_that_fit(scenario: Scenario, method: Method, first: Episode) -> int:
     except NoGpuError:
         return 0
     worlds = Worlds(scenario, [first], method.carries)
-    taken = bytes_of(worlds.memory) + bytes_of(worlds.turn)
+    memory: list[Any] = [worlds.memory, worlds.turn]
     if isinstance(dispatcher, RuleDispatcher):
-        taken += bytes_of(dispatcher.with_draws(first.tasks.most_of_an_en))
+        memory.append(dispatcher.with_draws(first.tasks.most_of_an_en))
     if isinstance(updater, RuleUpdater):
-        taken += bytes_of(updater.state)
+        memory.append(updater.state)
+    taken, longest = sum(map(bytes_of, memory)), max(map(longest_of, memory))
     # An episode may be longer than the first; the host has the same arrays, twice for a moment.
-    return max(1, min(int(_SHARE * free / (1.5 * taken)), _MOST_WORLDS))
+    fit = min(_SHARE * free / taken, MOST_ELEMENTS / longest) / 1.5
+    return max(1, min(int(fit), _MOST_WORLDS))

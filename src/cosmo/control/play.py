@@ -42,7 +42,7 @@ from cosmo.node.observation import Bools, Floats, Ints, SnStates
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Batch, Outcome, Watcher, site_of
-from cosmo.world.device import NoGpuError
+from cosmo.world.device_code import NoGpuError
 
 _PROGRESS_EVERY = 256  # turns
 

@@ -1,8 +1,6 @@
-"""Kernel code on a GPU: compiled for it, and the memory of a batch laid out for it.
+"""Kernel code on a GPU, and the memory of a batch laid out for it.
 
-The functions are those of the CPU, compiled again by numba-cuda (the extra `gpu`). Every operation
-of the kernel is exactly rounded (R41: same bits), as long as no product and sum are contracted into
-one operation with one rounding, which NVIDIA's compiler does unless it is told not to.
+The functions are those of the CPU, compiled again by numba-cuda (the extra `gpu`; `device_code`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,9 +11,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-
-class NoGpuError(Exception):
-    """Why no GPU can be used, in a few words."""
+from cosmo.world.device_code import NoGpuError, simulated
 
 
 @cache
@@ -43,32 +39,9 @@ def cuda() -> Any:
 
 
 @contextmanager
-def exactly_rounded() -> Iterator[None]:
-    """While this lasts, kernels are compiled without contracting `a * b + c` into one rounding."""
-    if _simulated():
-        yield
-        return
-    from numba.cuda import dispatcher
-
-    usual = vars(dispatcher).get("compile_cuda")
-    if usual is None:
-        raise NoGpuError("this version of numba-cuda cannot be told to round every operation")
-
-    def compile_cuda(*given: Any, **named: Any) -> Any:
-        options = {**(named.get("nvvm_options") or {}), "fma": 0}
-        return usual(*given, **{**named, "nvvm_options": options})
-
-    vars(dispatcher)["compile_cuda"] = compile_cuda
-    try:
-        yield
-    finally:
-        vars(dispatcher)["compile_cuda"] = usual
-
-
-@contextmanager
 def enough_memory() -> Iterator[None]:
     """Within the block a GPU whose memory is full, because others use it too, is none."""
-    if _simulated():
+    if simulated():
         yield
         return
     from numba.cuda.cudadrv.driver import CudaAPIError
@@ -83,7 +56,7 @@ def enough_memory() -> Iterator[None]:
 
 def device_kernel(function: Callable[..., Any]) -> Any:
     """A kernel that Python launches; its machine code is kept on disk."""
-    return cuda().jit(function) if _simulated() else cuda().jit(function, cache=True, lto=False)
+    return cuda().jit(function) if simulated() else cuda().jit(function, cache=True, lto=False)
 
 
 def stacked(arrays: Any, count: int) -> Any:
@@ -100,18 +73,13 @@ def to_device(arrays: Any) -> Any:
     place read neighbouring memory.
     """
     if isinstance(arrays, np.ndarray):
-        if _simulated():  # its threads are Python's, for which fields are attributes of recarrays
+        if simulated():  # its threads are Python's, for which fields are attributes of recarrays
             return arrays.copy(order="F").view(np.recarray if arrays.dtype.names else np.ndarray)
         sent = cuda().to_device(np.asfortranarray(arrays))
         return sent if arrays.ndim < 2 else _fortran_array(sent)
     if isinstance(arrays, tuple):
         return _like(arrays, map(to_device, arrays))
     return arrays
-
-
-def _simulated() -> bool:
-    """Whether there is no GPU, but Numba's simulator of one (NUMBA_ENABLE_CUDASIM)."""
-    return bool(vars(import_module("numba.core.config"))["ENABLE_CUDASIM"])
 
 
 def _fortran_array(sent: Any) -> Any:
@@ -146,9 +114,16 @@ def bytes_of(arrays: Any) -> int:
     return sum(map(bytes_of, arrays)) if isinstance(arrays, tuple) else 0
 
 
+def longest_of(arrays: Any) -> int:
+    """How many elements the longest array of a (nested) named tuple has."""
+    if isinstance(arrays, np.ndarray):
+        return arrays.size
+    return max(map(longest_of, arrays), default=0) if isinstance(arrays, tuple) else 0
+
+
 def host(array: Any) -> Any:
     """What is in an array of the GPU."""
-    return array if _simulated() else array.copy_to_host()
+    return array if simulated() else array.copy_to_host()
 
 
 def back(on_device: Any, arrays: Any) -> None:

@@ -196,6 +196,12 @@ def _answer(constants, state, turn, w):
 
 
 @compiled
+def _first_time(state, w):
+    """When the next event of the list is."""
+    return state.events[w, 0].time if state.worlds[w].events > 0 else np.inf
+
+
+@compiled
 def _change_is_next(state, w, time, own_time, other_time):
     """Whether a node's change comes before all else: at one instant it follows finishes (R5)."""
     if time > min(own_time, other_time):
@@ -219,7 +225,7 @@ def _change(constants, state, turn, w, change):
 
 
 @compiled
-def _run(constants, state, turn, w):
+def _until_it_waits(constants, state, turn, w):
     """Events in order, until the world needs a decision, more room, the network, or is over."""
     fixed = constants.settings[0]
     told = fixed.most_ens
@@ -246,8 +252,7 @@ def _run(constants, state, turn, w):
         if fixed.changes and world.next_change < world.end_change:
             change_time = state.changes[w, world.next_change].time
         if fixed.outside:
-            first = state.events[w, 0].time if world.events > 0 else np.inf
-            following = min(first, own_time, other_time, change_time)
+            following = min(_first_time(state, w), own_time, other_time, change_time)
             if following == np.inf:
                 give_up(state, w)
             if must_wait(constants, state, w, following):
@@ -263,32 +268,35 @@ def _run(constants, state, turn, w):
             world.next_change += 1
             world.now = change_time
             _change(constants, state, turn, w, change)
-        elif world.events > 0 and state.events[w, 0].time <= min(own_time, other_time):
+            continue
+        generates = own_time <= other_time and own_time < _first_time(state, w)
+        if generates:
+            world.next_task += 1
+            world.now = own_time
+            request_channel(constants, state, w, own, own_time)
+            if fixed.outside:
+                continue
+            # On to the event after it at once: worlds side by side on a GPU are then more often at
+            # the same place.
+            own += 1
+            own_time = state.tasks[own].generated if own < world.end_task else np.inf
+        first = _first_time(state, w)
+        comes_next = world.events > 0 and first <= min(own_time, other_time)
+        if comes_next and (not generates or first < change_time):
             now, what, subject = pop(state, w)
             world.now = now
             if what == EN_DECISION:
                 world.waits_for, world.subject = EN_TURN, subject
-                world.row = turn.counts[EN_ROWS]
-                turn.counts[EN_ROWS] += 1
-                show_task(constants, state, turn, w, np.int64(subject), now, world.row)
                 return
             if what == SN_DECISION:
                 world.waits_for, world.subject = SN_TURN, subject
-                world.row = turn.counts[SN_ROWS]
-                turn.counts[SN_ROWS] += 1
-                show_status(constants, state, turn, w, np.int64(subject), now, world.row)
                 return
             task = _handle(constants, state, turn, w, what, np.int64(subject), now)
             if task != NO_TASK:
                 world.waits_for, world.subject = RIDE_TURN, task
-                world.row = turn.counts[RIDE_ROWS]
-                turn.counts[RIDE_ROWS] += 1
-                show_result(constants, state, turn, w, np.int64(task), now, world.row)
                 return
-        elif own < world.end_task and own_time <= other_time:
-            world.next_task += 1
-            world.now = own_time
-            request_channel(constants, state, w, own, own_time)
+        elif generates:
+            continue
         elif other < world.end_background:
             world.next_background += 1
             world.now = other_time
@@ -298,6 +306,36 @@ def _run(constants, state, turn, w):
         else:
             world.waits_for = OVER
             return
+
+
+@compiled
+def _ask(constants, state, turn, w):
+    """Write what a node sees whose decision the world waits for."""
+    world = state.worlds[w]
+    subject, now = np.int64(world.subject), world.now
+    if world.waits_for == EN_TURN:
+        world.row = turn.counts[EN_ROWS]
+        turn.counts[EN_ROWS] += 1
+        show_task(constants, state, turn, w, subject, now, world.row)
+    elif world.waits_for == SN_TURN:
+        world.row = turn.counts[SN_ROWS]
+        turn.counts[SN_ROWS] += 1
+        show_status(constants, state, turn, w, subject, now, world.row)
+    elif world.waits_for == RIDE_TURN:
+        world.row = turn.counts[RIDE_ROWS]
+        turn.counts[RIDE_ROWS] += 1
+        show_result(constants, state, turn, w, subject, now, world.row)
+
+
+@compiled
+def _run(constants, state, turn, w):
+    """Run a world on to its next decision, and write what the node sees that decides.
+
+    Events and sights are apart for GPUs: worlds that a GPU plays side by side come to their
+    decisions after different numbers of events, but then write what is seen together.
+    """
+    _until_it_waits(constants, state, turn, w)
+    _ask(constants, state, turn, w)
 
 
 def fingerprint():
