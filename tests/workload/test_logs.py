@@ -121,6 +121,18 @@ def test_names_of_ens_need_a_site_with_as_many(tmp_path):
     assert found.tasks.ue.tolist() == [0, 0, 1]  # in turn within each cell
 
 
+def test_devices_are_numbered_within_their_cell(tmp_path):
+    text = "time_ms,en,ue\n0,east,cam-a\n1,west,cam-b\n2,east,cam-c\n3,west,cam-a\n4,west,cam-b\n"
+    log, site = _log(tmp_path, text), load("campus", {"en.count": 2, "ue.count": 2})
+    found = tasks_of_log(log, site)
+    assert found.tasks.en.tolist() == [0, 1, 0, 1, 1]
+    assert found.tasks.ue.tolist() == [0, 0, 1, 1, 0]  # cam-a is seen in two cells
+    assert "ue: 4 names on 2 UEs in each cell: cam-a is 0, cam-b is 0, cam-c is 1, …" in found.notes
+    narrow = tasks_of_log(log, load("campus", {"en.count": 2, "ue.count": 1}))
+    assert narrow.tasks.ue.tolist() == [0] * 5
+    assert any("(--set ue.count=2 gives each its own)" in note for note in narrow.notes)
+
+
 def test_kilobytes_taken_for_bytes_are_noticed(tmp_path):
     paper = load("paper")
     text = "time_ms,input_bytes,cycles,deadline_ms\n" + "".join(

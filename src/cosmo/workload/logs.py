@@ -4,6 +4,7 @@ What the log says stays; what it does not say is filled by a rule, and `Imported
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -84,9 +85,9 @@ def tasks_of_log(
         raise InputError(
             f"time_ms = {time[-1]:g}: the log must be shorter than 1e9 ms; is its unit right?"
         )
-    en = _placed("en", names, scenario.en.count, len(time), notes)
-    ues = scenario.ues
-    ue = _placed("ue", names, ues, len(time), notes) if "ue" in names else _in_turn(en, ues)
+    one = np.zeros(len(time), np.int64)
+    en, ues = _placed("en", names, scenario.en.count, one, notes), scenario.ues
+    ue = _placed("ue", names, ues, en, notes) if "ue" in names else _in_turn(en, ues)
     return Imported(_filled(scenario, time, en, ue, values, seed, notes), notes)
 
 
@@ -148,27 +149,39 @@ def _first_of_each(values: dict[str, Floats], names: dict[str, list[str]]) -> ND
 
 
 def _placed(
-    name: str, names: dict[str, list[str]], places: int, count: int, notes: list[str]
+    name: str,
+    names: dict[str, list[str]],
+    places: int,
+    within: NDArray[np.int64],
+    notes: list[str],
 ) -> NDArray[np.int64]:
-    """Names as numbers: whole numbers below `places` as they are, others in order of appearance."""
+    """Names as numbers: whole numbers below `places` as they are, others in order of appearance
+    within their group (the devices of an EN are its own).
+    """
     kind, setting = ("ENs", "en.count") if name == "en" else ("UEs in each cell", "ue.count")
     if name not in names:
         if places > 1:
             notes.append(f"{name}: no column; tasks take the {places} {kind} in turn")
-        return np.arange(count, dtype=np.int64) % places
+        return np.arange(len(within), dtype=np.int64) % places
     texts = names[name]
     if all(text.isascii() and text.isdecimal() and int(text) < places for text in set(texts)):
         return np.array([int(text) for text in texts], np.int64)
-    seen: dict[str, int] = {}
-    found = np.array([seen.setdefault(text, len(seen)) for text in texts], np.int64)
-    if len(seen) > places and name == "en":
+    seen: dict[tuple[int, str], int] = {}
+    most: Counter[int] = Counter()  # names of a group so far
+    found = np.empty(len(texts), np.int64)
+    for row, key in enumerate(zip(within.tolist(), texts, strict=True)):
+        if key not in seen:
+            seen[key] = most[key[0]]
+            most[key[0]] += 1
+        found[row] = seen[key]
+    needed = max(most.values())
+    if needed > places and name == "en":
         raise InputError(
-            f"en: the log names {len(seen)}, the scenario has {places}; add --set"
-            f" {setting}={len(seen)}"
+            f"en: the log names {needed}, the scenario has {places}; add --set {setting}={needed}"
         )
-    first = ", ".join(f"{text[:30]} is {number}" for text, number in list(seen.items())[:3])
-    shared = f", several on one (--set {setting}={len(seen)} gives each its own)"
-    on = f"{min(len(seen), places)} {kind}{shared * (len(seen) > places)}"
+    first = ", ".join(f"{text[:30]} is {number}" for (_, text), number in list(seen.items())[:3])
+    shared = f", several on one (--set {setting}={needed} gives each its own)"
+    on = f"{min(needed, places)} {kind}{shared * (needed > places)}"
     notes.append(f"{name}: {len(seen)} names on {on}: {first}{', …' * (len(seen) > 3)}")
     return found % places
 
