@@ -105,8 +105,11 @@ def test_exported_networks_decide_as_the_trained_ones_for_any_number_of_nodes(tm
     np.testing.assert_allclose(mine[0], values, **CLOSE)
     np.testing.assert_allclose(mine[1], after, **CLOSE)
     np.testing.assert_array_equal(mine[2][..., 0], values.argmax(axis=2))
+    files[1].unlink()  # as an interrupted export leaves it
+    assert export_onnx(tmp_path / "trained", tmp_path / "files", run=4) == files
+    assert all(path.is_file() for path in files)
     with pytest.raises(InputError, match="is not empty"):
-        export_onnx(tmp_path / "trained", tmp_path / "files", run=4)
+        export_onnx(tmp_path / "trained", tmp_path / "files", run=3)
     with pytest.raises(InputError, match="run: must be one of 3, 4"):
         export_onnx(tmp_path / "trained", tmp_path / "more")
 

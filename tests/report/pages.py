@@ -54,8 +54,10 @@ def study_page(path):
 
 
 def compare_page(path):
-    """A policy of the user's own where there are several ENs and SNs."""
-    methods = [MyPolicyWithALongNameThatHasNoSpaces(), "aov-gap/estimate", "full-information"]
+    """A policy of the user's own among more than nine others, for several ENs and SNs."""
+    rules = ("all-local", "all-offload", "local-until-full", "random", "self-tracking", "back-off")
+    methods = [MyPolicyWithALongNameThatHasNoSpaces(), "aov-gap/estimate", *rules, "in-flight",
+               "never", "full-information"]  # fmt: skip
     cosmo.compare("campus", methods, rates=[60, 140], seeds=range(3), episodes=1,
                   settings=SHORT).page(path)  # fmt: skip
 

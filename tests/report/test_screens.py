@@ -5,7 +5,7 @@ import re
 
 import pytest
 from browsers import open_page, opened_browser
-from pages import PAGES, SCREENS, on_screen
+from pages import PAGES, SCREENS, compare_page, on_screen
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
@@ -76,6 +76,24 @@ def test_nothing_is_clipped_or_covered_on_any_screen(opened):
         )
         assert dead == 0, where
     assert opened.get_log("browser") == []
+
+
+_BROKEN_RANKS = """
+const lines = (cell) => { const range = document.createRange(); range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map((each) => Math.round(each.top))).size; };
+const ranks = [...document.querySelectorAll("#bars tr:not(.head) td:first-child")];
+return [ranks.length, ranks.filter((cell) => lines(cell) > 1).map((cell) => cell.textContent)];
+"""
+
+
+def test_a_rank_of_two_digits_stays_on_one_line(tmp_path, browser):
+    compare_page(tmp_path / "page.html")
+    open_page(browser, tmp_path / "page.html")
+    for width, theme in SCREENS:
+        on_screen(browser, width, theme)
+        ranks, broken = browser.execute_script(_BROKEN_RANKS)
+        assert ranks > 9
+        assert broken == [], f"{width} px, {theme}"
 
 
 def test_what_is_trained_for_all_loads_is_called_so(opened):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
-from cosmo.files import made_folder, whole_file
+from cosmo.files import MOST_ARRAYS, made_folder, read_bytes, whole_file
 from cosmo.policy.controller import load_controller
 from cosmo.policy.learned import Agents
 
@@ -30,7 +30,7 @@ def export_onnx(checkpoint: Path, out: Path, run: int | None = None) -> list[Pat
 
     Args:
         checkpoint: A folder of `cosmo train`.
-        out: The folder to write to; new or empty.
+        out: The folder to write to; new, empty, or with what an interrupted export left.
         run: The seed of the run; may be left out if there is one.
 
     Returns:
@@ -53,13 +53,21 @@ def export_onnx(checkpoint: Path, out: Path, run: int | None = None) -> list[Pat
     if run is not None and run not in controller.seeds:
         raise InputError(f"run = {run}: must be one of {seeds}")
     row = 0 if run is None else controller.seeds.index(run)
-    models = _models(agents.of([row]))
-    if not made_folder(out):
+    files = {name: model.SerializeToString() for name, model in _models(agents.of([row])).items()}
+    if not made_folder(out) and not _begun(out, files):
         raise InputError(f"out = '{out}': is not empty")
-    for name, model in models.items():
+    for name, content in files.items():
         with whole_file(out / name) as temporary:
-            temporary.write_bytes(model.SerializeToString())
-    return [out / name for name in models]
+            temporary.write_bytes(content)
+    return [out / name for name in files]
+
+
+def _begun(out: Path, files: Mapping[str, bytes]) -> bool:
+    """Whether the folder has nothing but some of these files: an export was interrupted there."""
+    there = list(out.iterdir())
+    return all(path.name in files and path.is_file() for path in there) and all(
+        read_bytes(path, MOST_ARRAYS) == files[path.name] for path in there
+    )
 
 
 def _models(agents: Agents) -> dict[str, Any]:
