@@ -28,6 +28,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
 
 # Rooms whose tests play whole studies, and none of whose code is ever compiled: the kernel may be.
 WITH_KERNEL = ("study", "report")
+# What the kernel is compiled of, again for every mutant.
+_COMPILED = ("world/", "node/", "policy/rules/", "control/compiled", "control/yardsticks")
 
 _COMPARE = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 _ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
@@ -53,6 +55,11 @@ class Mutant:
     def plain(self) -> bool:
         """Whether its tests need the kernel as plain Python."""
         return not self.file.startswith(tuple(f"{room}/" for room in WITH_KERNEL))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it may be in the compiled kernel."""
+        return self.file.startswith(_COMPILED)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.number}: {self.line}  ->  {self.becomes}"

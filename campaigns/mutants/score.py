@@ -5,11 +5,12 @@
 A mutant is made in a copy of the sources, one copy for each core. Test files that may notice it
 are looked for (`knowledge`), and their tests that enter its function run there, the shortest first,
 with the kernel as plain Python (`interpreted`). The score counts a mutant as caught if a test fails
-or does not end; equivalent ones (`known.toml`) do not count, nor do those for which there was no
-time to try all tests: these are undecided, and counted beside the score. Survivors are printed;
-where the compiled kernel (`--compiled`) was missing for some tests, that is said. When the time is
-over, the score is that of the mutants that were tried. On a busy machine, or the first time, give
-more minutes: tests are measured when they are needed, and measurements are kept.
+or does not end; equivalent ones (`known.toml`) do not count, nor do those for which not all tests
+were tried: these are undecided, and counted beside the score. There was no time, or tests of large
+worlds need a kernel that is compiled of the mutant itself, which takes a minute (`--compiled`).
+Survivors are printed. When the time is over, the score is that of the mutants that were tried. On a
+busy machine, or the first time, give more minutes: tests are measured when they are needed, and
+measurements are kept.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from collections import Counter
 from changes import ROOMS, Mutant, sampled
 from knowledge import Knowledge
 from known import reasons
-from trial import OUT_OF_TIME, Trial
+from trial import Trial
 
 _GENEROUS = 3.0  # times its share of what is left, for one mutant: most need far less
 _LEAST_S = 12.0
@@ -70,7 +71,7 @@ class Campaign:
         else:
             start = time.monotonic()
             by, why = trial.caught_by(mutant, limit_s, self._end)
-            word = "caught" if by else "undecided" if why == OUT_OF_TIME else "SURVIVED"
+            word = "caught" if by else "undecided" if why else "SURVIVED"
             why = by or why
             told = f"{time.monotonic() - start:.0f} s{', ' * bool(why)}{why}"
             if not by:
@@ -119,7 +120,7 @@ def _tell(room: str, caught: int, survived: int, equivalent: int, undecided: int
     total = caught + survived
     share = f"{caught / total:.1%}" if total else "-"
     counted = f"{room}: {caught} of {total} caught ({share}), {equivalent} equivalent"
-    print(f"{counted}, {undecided} without time for all their tests")
+    print(f"{counted}, {undecided} without all their tests")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 _HERE = Path(__file__).resolve().parent
 _POLL_S = 0.02
@@ -26,16 +27,27 @@ class Warm:
 
     def __init__(self, copy: Path) -> None:
         self._printed = copy / "printed.txt"
-        self._server = subprocess.Popen(
-            [sys.executable, "-B", str(_HERE / "warm.py")], cwd=copy, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env=os.environ | {
+        self._has_kernel = False
+        self._there: dict[str, Any] = {
+            "cwd": copy,
+            "env": os.environ | {
                 "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{_HERE}",
                 "NUMBA_CACHE_DIR": str(copy / "numba"),
                 "JAX_COMPILATION_CACHE_DIR": str(copy / "jax"),
                 "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             },
+        }  # fmt: skip
+        self._server = subprocess.Popen(
+            [sys.executable, "-B", str(_HERE / "warm.py")], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, **self._there,
         )  # fmt: skip
+
+    def compile_kernel(self) -> None:
+        """Once, if it is not on disk: no test has the time for it that it may compute."""
+        if not self._has_kernel:
+            plays = "import cosmo; cosmo.simulate('paper', 'random')"
+            subprocess.run([sys.executable, "-c", plays], check=True, **self._there)
+        self._has_kernel = True
 
     def pytest(
         self, options: Sequence[str], variables: Mapping[str, str], limit_s: float

@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 from math import exp2
 from pathlib import Path
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,10 +18,12 @@ from cosmo import load, method, play, simulate
 from cosmo.control import compiled, gpu
 from cosmo.device import chosen_device
 from cosmo.errors import InputError
+from cosmo.node.guard import made_dispatcher
 from cosmo.policy.rules import admission, estimate
 from cosmo.workload import episode
+from cosmo.world import site_of
 from cosmo.world.compiled import inexact_in
-from cosmo.world.device_code import NoGpuError
+from cosmo.world.device_code import MOST_ELEMENTS, NoGpuError, for_kernels
 
 _SITE = (
     *("episode.window_ms=60", "episode.warmup_ms=10", "workload.rate=250", "en.count=2"),
@@ -146,3 +149,62 @@ def test_rules_whose_bits_depend_on_the_processor_are_found():
 
     assert inexact_in(of_a_module) == {"hypot"}
     assert inexact_in(by_its_name) == {"exp2"}
+
+
+def test_batches_are_planned_for_arrays_that_double(monkeypatch):
+    plenty = SimpleNamespace(free=10**15)
+    context = SimpleNamespace(get_memory_info=lambda: plenty)
+    monkeypatch.setattr(gpu, "cuda", lambda: SimpleNamespace(current_context=lambda: context))
+    monkeypatch.setattr(gpu, "_free_here", lambda: 10**15)
+    district = load("district", ["workload.rate=182"])
+    few, many = episode(district, 0, 0), episode(district, 0, 14)
+    assert few.tasks.most_of_an_en <= 512 < many.tasks.most_of_an_en  # one needs twice the draws
+    power = method("power-of-d")
+    fit = gpu.worlds_that_fit(district, power, few)
+    dispatcher = made_dispatcher(power, site_of(district, [(0, 0)]))
+    draws = dispatcher.with_draws(many.tasks.most_of_an_en).draws
+    assert 1000 < fit <= MOST_ELEMENTS / draws.size
+
+
+def test_arrays_that_are_too_long_for_a_gpu_are_refused(monkeypatch):
+    monkeypatch.setattr(gpu, "MOST_ELEMENTS", 1000)
+    monkeypatch.setattr(gpu, "cuda", lambda: None)
+    monkeypatch.setattr(gpu, "_player", lambda en, sn: None)
+    remarks = set()
+    scenario = load("campus", _SITE)
+    play(scenario, "in-flight", [episode(scenario, 3, 0)], 3, remarks=remarks, device="gpu")
+    assert "longer than its indices" in " ".join(remarks)
+
+
+def test_threads_compile_for_a_gpu_one_after_the_other():
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (the extra 'gpu')")
+    cgutils = import_module("numba.cuda.cgutils")
+    usual, seen = cgutils.get_item_pointer2, []
+    inside, may_leave = Event(), Event()
+
+    def first():
+        with for_kernels():
+            inside.set()
+            may_leave.wait()
+            seen.append(cgutils.get_item_pointer2 is usual)
+
+    def second():
+        inside.wait()
+        may_leave.set()
+        with for_kernels():
+            seen.append(cgutils.get_item_pointer2 is usual)
+
+    threads = [Thread(target=each) for each in (first, second)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert seen == [False, False]
+    assert cgutils.get_item_pointer2 is usual
+
+
+def test_a_numba_cuda_that_has_changed_is_no_gpu(monkeypatch):
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (the extra 'gpu')")
+    monkeypatch.delattr(import_module("numba.cuda.cgutils"), "get_item_pointer2")
+    with pytest.raises(NoGpuError, match=r"has no cgutils\.get_item_pointer2"), for_kernels():
+        pass

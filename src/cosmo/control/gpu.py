@@ -227,6 +227,8 @@ class GpuPlayer:
         self._state = state
         of_now = (self._turns.seen.status.copy(), self._turns.seen.status_ms.copy())
         self._here = (constants, state, self._turns, of_now, *self._own)
+        if longest_of(self._here) > MOST_ELEMENTS:
+            raise NoGpuError("so many worlds need arrays longer than its indices can be")
         self._there = ()  # it came back before: the GPU need not have room for both
         with enough_memory():
             self._there = to_device(self._here)
@@ -264,6 +266,7 @@ def worlds_that_fit(scenario: Scenario, method: Method, first: Episode) -> int:
     if isinstance(updater, RuleUpdater):
         memory.append(updater.state)
     taken, longest = sum(map(bytes_of, memory)), max(map(longest_of, memory))
-    # An episode may be longer than the first; the host has the same arrays, twice for a moment.
-    fit = min(_SHARE * free / taken, MOST_ELEMENTS / longest) / 1.5
+    # An episode may be longer than the first, with twice as many draws (a power of two of them);
+    # the host has the same arrays, twice for a moment.
+    fit = min(_SHARE * free / taken / 1.5, MOST_ELEMENTS / longest / 2.0)
     return max(1, min(int(fit), _MOST_WORLDS))

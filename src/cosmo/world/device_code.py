@@ -6,18 +6,24 @@ are replaced:
 - No product and sum are contracted into one operation with one rounding.
 - Indices are not negative, and arrays have fewer than 2^31 elements (`MOST_ELEMENTS`), so that an
   index costs one multiplication of 32 bits an axis. Otherwise most instructions would be about
-  places in arrays.
+  places in arrays. (Views of a part of an array keep their strides of 64 bits.)
 - No two arrays of a launch share memory, so that what has been read need not be read again after
   something else was written.
-- A record is copied in words of 64 bits, not in bytes.
+- A record that is aligned to words of 64 bits is copied in such words, not in bytes.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from threading import Lock
 from typing import Any
 
 MOST_ELEMENTS = 2**31 - 1  # of an array
+_WORD = 8  # bytes
+
+# What is replaced belongs to all threads: one that left earlier would take it from the others, or
+# keep the other's replacement as the usual function.
+_one_at_a_time = Lock()
 
 
 class NoGpuError(Exception):
@@ -26,7 +32,7 @@ class NoGpuError(Exception):
 
 @contextmanager
 def for_kernels() -> Iterator[None]:
-    """While this lasts, numba-cuda compiles kernels as the module says.
+    """While this lasts, numba-cuda compiles kernels as the module says; one thread at a time.
 
     Raises:
         NoGpuError: If this version of numba-cuda cannot be told so.
@@ -42,20 +48,23 @@ def for_kernels() -> Iterator[None]:
         ("np.arrayobj", None, "fix_integer_index", _no_negative_index),
         ("core.base", "BaseContext", "pack_value", _copied_in_words),
     )
-    usual: list[tuple[Any, str, Any, Any]] = []
-    for place, owner, name, made in changes:
-        module = import_module(f"numba.cuda.{place}")
-        holder = getattr(module, owner, None) if owner else module
-        if not hasattr(holder, name):
-            raise NoGpuError(f"this version of numba-cuda has no {name}, which must be replaced")
-        usual.append((holder, name, getattr(holder, name), made))
-    try:
-        for holder, name, function, made in usual:
-            setattr(holder, name, made(function))
-        yield
-    finally:
-        for holder, name, function, _ in usual:
-            setattr(holder, name, function)
+    with _one_at_a_time:
+        usual: list[tuple[Any, str, Any, Any]] = []
+        for place, owner, name, made in changes:
+            try:
+                module = import_module(f"numba.cuda.{place}")
+                holder = getattr(module, owner) if owner else module
+                usual.append((holder, name, getattr(holder, name), made))
+            except (ImportError, AttributeError):
+                lacks = f"this version of numba-cuda has no {place}.{name}, which must be replaced"
+                raise NoGpuError(lacks) from None
+        try:
+            for holder, name, function, made in usual:
+                setattr(holder, name, made(function))
+            yield
+        finally:
+            for holder, name, function, _ in usual:
+                setattr(holder, name, function)
 
 
 def simulated() -> bool:
@@ -99,9 +108,9 @@ def _copied_in_words(usual: Callable[..., Any]) -> Callable[..., Any]:
     def pack_value(
         context: Any, builder: Any, kind: Any, value: Any, place: Any, align: int | None = None
     ) -> Any:
-        if not isinstance(kind, types.Record) or kind.size % 8:
+        if not isinstance(kind, types.Record) or kind.dtype.alignment % _WORD:
             return usual(context, builder, kind, value, place, align)
-        words = ir.ArrayType(ir.IntType(64), kind.size // 8).as_pointer()
+        words = ir.ArrayType(ir.IntType(64), kind.size // _WORD).as_pointer()
         copied = builder.load(builder.bitcast(value, words))
         return builder.store(copied, builder.bitcast(place, words))
 

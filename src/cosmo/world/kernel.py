@@ -231,8 +231,8 @@ def _until_it_waits(constants, state, turn, w):
     told = fixed.most_ens
     world = state.worlds[w]
     # An event or an answer adds at most one event for each EN that an SN tells and two more,
-    # settles at most one task and tells of at most one (but for an SN that fails); answers of
-    # other worlds may be still to come in this turn.
+    # settles at most one task and tells of at most one (but for an SN that fails); a task that is
+    # generated before it adds one event; answers of other worlds may be still to come in this turn.
     room = state.events.shape[1] - 2 * (told + 4)
     told_room = turn.settled.size - turn.seen.dispatch.size - 2
     while True:
