@@ -57,6 +57,11 @@ def test_every_method_has_one_line_and_plays():
         assert simulate(scenario, method(name)).metrics["success_rate"].mean >= 0
 
 
+def test_every_registered_method_says_itself_where_it_comes_from():
+    # Inherited, it would be the reference of another method.
+    assert [name for name, kind in METHODS.items() if not vars(kind).get("reference")] == []
+
+
 def test_a_method_from_a_file_with_parameters(policy_file):
     scenario = load("paper")
     for spec, limit in (

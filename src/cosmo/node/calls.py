@@ -122,6 +122,10 @@ class Method:
     The first line of a subclass's docstring is what `cosmo methods` says about it.
     """
 
+    # For readers of a report, each said by the class itself: where the method comes from, and what
+    # it does where the summary takes terms of this package for granted.
+    reference: str = ""
+    plain: str = ""
     carries: int = NOTHING  # d: numbers in a status; NOTHING: SNs are never asked
     privileged: bool = False  # is handed the truth (R15) by name: a yardstick, not deployable
 

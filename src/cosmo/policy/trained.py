@@ -95,7 +95,13 @@ TRAINED: dict[str, type[Trained]] = {
     name: type(
         "".join(word.title() for word in name.split("-")),
         (_WithShipped if each.shipped else Trained,),
-        {"__doc__": each.summary, "__module__": __name__, "name": name},
+        {
+            "__doc__": each.summary,
+            "__module__": __name__,
+            "name": name,
+            "reference": each.reference,
+            "plain": each.plain,
+        },
     )
     for name, each in LEARNED.items()
 }

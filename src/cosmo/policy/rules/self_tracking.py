@@ -142,6 +142,7 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
 class SelfTracking(Method):
     """No updates; the EN estimates the SN's backlog from what it has offloaded itself."""
 
+    reference = "a rule of the CoSMO package"
     carries = NOTHING
 
     def dispatcher(self, site: Site) -> Dispatcher:
