@@ -73,9 +73,9 @@ def test_rules_are_made_for_any_site():
 )
 def test_nodes_measure_what_they_are_not_told(settings, said):
     long = {"episode.window_ms": 60_000.0, "mobility.at_edge": "turn"}
-    usual = simulate("block", "cosmo-next", rate=40, settings=long)
+    usual = simulate("block", "cosmo-next", rates=40, settings=long)
     assert usual.remarks == ()
-    played = simulate("block", "cosmo-next", rate=40, settings=long | settings)
+    played = simulate("block", "cosmo-next", rates=40, settings=long | settings)
     [line] = played.remarks
     assert said in line
 
