@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosmo import load, simulate
-from cosmo.node.hidden import NOTHING_HIDDEN, Hidden
+from cosmo.node.calls import NOTHING_HIDDEN, Hidden
 from cosmo.policy.next.met import met_by_sns
 from cosmo.policy.next.trained_range import TrainedRange
 from cosmo.policy.registry import method

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cosmo.errors import InputError
 from cosmo.node import Dispatcher, Hidden, Method, Site, Updater
-from cosmo.node.hidden import NOTHING_HIDDEN
+from cosmo.node.calls import NOTHING_HIDDEN
 from cosmo.policy.controller import load_controller
 from cosmo.policy.learned_methods import LEARNED, learned_method
 from cosmo.seeds import run_digest

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import NO_NODE, NOTHING, Dispatcher, Method, Site
-from cosmo.policy.queue import first_slots
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.site import (
     Known,
     best_so_far,
     comes_first,
+    first_slots,
     known_of,
     needed_bytes,
     remote_delay_ms,
