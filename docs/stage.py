@@ -104,8 +104,8 @@ def api_pages() -> dict[str, str]:
 
     package = griffe.load("cosmo", search_paths=[str(ROOT / "src")], resolve_aliases=True)
     homes = ast.literal_eval(str(package["_HOMES"].value))
-    names = sorted((name for some in homes.values() for name in some), key=str.lower)
-    found = {name: package[name] for name in names}
+    exported = sorted((name for some in homes.values() for name in some), key=str.lower)
+    found = {name: package[name] for name in exported}
     public = {name: each.final_target if each.is_alias else each for name, each in found.items()}
     policies: list[str] = []
     running: list[str] = []

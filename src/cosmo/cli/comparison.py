@@ -7,7 +7,7 @@ from rich.text import Text
 from cosmo.cli.console import show, show_words
 from cosmo.errors import InputError
 from cosmo.measure import METRICS, interval_text
-from cosmo.report.table import Column, Table, fixed
+from cosmo.report.table import Column, Table, fixed, short
 
 # What is shown of a method at one load: metric, the column's title, with an interval?
 _SHOWN = (
@@ -106,15 +106,20 @@ def _print_tuned(study) -> None:  # type: ignore[no-untyped-def]
 
 def _print_engines(study) -> None:  # type: ignore[no-untyped-def]
     """What was played on several engines: success on each, and the verdict."""
-    from cosmo.report.engines import engine_differences, engine_table, sentences
+    from cosmo.report.engines import engine_differences, sentences
 
     found = engine_differences(study)
-    shown = {name: name for name in ("method", "tasks/s", "success", "difference")}
     places = dict.fromkeys((each.scenario, each.arrivals, each.engines) for each in found)
-    for place in places:
-        here = [each for each in found if (each.scenario, each.arrivals, each.engines) == place]
-        title = f"{place[0]}, {place[1]}: success on {' → '.join(place[2])}"
-        _show(study, engine_table(here).only(title, shown))
+    for scenario, arrivals, engines in places:
+        rows = (
+            (each.method, each.rate, *each.success, each.difference)
+            for each in found
+            if (each.scenario, each.arrivals, each.engines) == (scenario, arrivals, engines)
+        )
+        title = f"{scenario}, {arrivals}: success on {' and '.join(engines)}"
+        on_each = (Column(engine, form=fixed(3)) for engine in engines)
+        columns = Column("method"), Column("tasks/s", form=short), *on_each, Column("difference")
+        _show(study, Table(title, columns, tuple(rows)))
     for sentence in sentences(found):
         show_words(sentence)
 
@@ -149,7 +154,8 @@ def _ranked(rows, of: str = "method") -> list[str]:  # type: ignore[no-untyped-d
     import polars
 
     means = rows.group_by(of, maintain_order=True).agg(polars.col("mean").mean())
-    return means.sort("mean", descending=True, nulls_last=True)[of].to_list()
+    names: list[str] = means.sort("mean", descending=True, nulls_last=True)[of].to_list()
+    return names
 
 
 def _methods(study, here) -> list[str]:  # type: ignore[no-untyped-def]
