@@ -51,7 +51,7 @@ def learned(algorithm: str, many: bool, seed: int, folder: Path) -> tuple[float,
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     model.save(folder / "model.zip")
     played = method(f"sb3:{folder / 'model.zip'},algorithm={algorithm},updater=periodic-37")
-    found = simulate(load("paper", ["workload.rate=220"]), played, seed=0, episodes=5)
+    found = simulate(load("paper", ["workload.rate=220"]), played, episodes=5)
     return wall, cpu, found.metrics["success_rate"].mean
 
 

@@ -218,7 +218,7 @@ def simulated(method: str, rate: float, envoys: int, tenant_rate: float = 0.0) -
         "backhaul.hops": 1,
         "backhaul.hop_delay_ms": 0.0,
     }
-    found = simulate("paper", method, episodes=sized(4, 1), rate=rate / envoys, settings=settings)
+    found = simulate("paper", method, episodes=sized(4, 1), rates=rate / envoys, settings=settings)
     return found.metrics["success_rate"].mean
 
 

@@ -108,7 +108,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(sys.argv[sys.argv.index("--keep") + 1] if "--keep" in sys.argv else scratch)
         study = made_up_study(folder)
-        simulate("paper", METHODS[0], 0, 1)  # compiles the engine, if that is still to be done
+        simulate(
+            "paper", METHODS[0], seeds=0, episodes=1
+        )  # compiles the engine, if that is still to be done
         start = time.process_time()
         taken = seconds(lambda: write_report(study, folder / "report"))
         spent = time.process_time() - start

@@ -134,7 +134,9 @@ def over_worlds() -> None:
         costs[count] = spent / tasks_of(some)
         print(f"  {count:>12} worlds in lockstep {1e9 * costs[count]:8.0f} ns a task")
     print(f"  one world costs {costs[1] / costs[max(COUNTS)]:.1f} times as much as {max(COUNTS)}")
-    spent = min(seconds(lambda: simulate(scenario, Rule(), 0, max(COUNTS))) for _ in range(2))
+    spent = min(
+        seconds(lambda: simulate(scenario, Rule(), seeds=0, episodes=max(COUNTS))) for _ in range(2)
+    )
     each = 1e9 * spent / tasks_of(episodes)
     print(f"  {max(COUNTS)} as `simulate` plays them {each:8.0f} ns a task (with metrics)")
 

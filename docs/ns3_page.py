@@ -43,7 +43,7 @@ def at_320(metrics: polars.DataFrame) -> str:
 
     def success(up_mbps: float) -> float:
         scenario = load_scenario("paper", ["workload.rate=320", f"backhaul.up_mbps={up_mbps}"])
-        found = [simulate(scenario, method("all-offload"), seed) for seed in (0, 1, 2)]
+        found = [simulate(scenario, method("all-offload"), seeds=seed) for seed in (0, 1, 2)]
         return float(np.mean([each.metrics["success_rate"].mean for each in found]))
 
     rate = round(96.0 * 1472 / 1502, 2)

@@ -10,6 +10,7 @@ entry for each public name of `cosmo`, whose text comes from docstrings.
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import sys
@@ -102,7 +103,9 @@ def api_pages() -> dict[str, str]:
     import griffe  # here, so that the tests of the navigation need no tools
 
     package = griffe.load("cosmo", search_paths=[str(ROOT / "src")], resolve_aliases=True)
-    found = {name: package[name] for name in _exported(package)}
+    homes = ast.literal_eval(str(package["_HOMES"].value))
+    exported = sorted((name for some in homes.values() for name in some), key=str.lower)
+    found = {name: package[name] for name in exported}
     public = {name: each.final_target if each.is_alias else each for name, each in found.items()}
     policies: list[str] = []
     running: list[str] = []

@@ -12,11 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from cosmo import Method, load, play
-from cosmo.measure import episode_metrics
+from cosmo import Method, Scenario, episode, episode_metrics, load, play
 from cosmo.policy.rules import adaptive
-from cosmo.scenario import Scenario
-from cosmo.workload import episode
 
 FIRST_RUN = 100  # evaluation has the runs from 0 on, far fewer than that
 RATES = (120, 160, 200, 220, 240, 280, 320)

@@ -10,9 +10,7 @@ import sys
 
 import numpy as np
 
-from cosmo import load, method, play
-from cosmo.measure import episode_metrics
-from cosmo.workload import episode
+from cosmo import episode, episode_metrics, load, method, play
 
 FIRST_RUN = 100  # evaluation has the runs from 0 on, far fewer than that
 PAUSES_MS = (1.0, 10.0, 25.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0)

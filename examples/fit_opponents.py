@@ -13,9 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from cosmo import load, method, play
-from cosmo.measure import episode_metrics
-from cosmo.workload import episode
+from cosmo import episode, episode_metrics, load, method, play
 
 FIRST_RUN = 100  # evaluation has the runs from 0 on, far fewer than that
 RUNS = 3

@@ -6,10 +6,8 @@ python examples/fit_priced_books.py [episodes]
 import sys
 from itertools import product
 
-from cosmo import load, method, play
+from cosmo import episode, episode_metrics, load, method, play
 from cosmo.learn.run import TRAINING_EPISODES  # no evaluation workload is among these
-from cosmo.measure import episode_metrics
-from cosmo.workload import episode
 
 RATES = (120, 160, 200, 220, 240, 280, 320)
 MOST_CYCLES = (1.4e6, 1.5e6, 1.6e6, 1.7e6, 1.8e6)

@@ -215,7 +215,7 @@ def main(decisions=200_000, seed=0, episodes=5):
         ("its ENs without updates", pair("never")),
         *((name, method(name)) for name in rivals),
     ):
-        metrics = simulate(scenario, one, seed=0, episodes=episodes).metrics
+        metrics = simulate(scenario, one, seeds=0, episodes=episodes).metrics
         mean, half = metrics["success_rate"]
         found[name] = mean, half, metrics["update_cost_rate"].mean
         print(f"{name}: success {mean:.3f} ± {half:.3f}, {found[name][2]:.1f} units/s")

@@ -64,7 +64,7 @@ def main(decisions: int = 200_000) -> dict[str, float]:
     scenario = load("paper", ["workload.rate=220"])
     found = {}
     for name in (MINE, RIVAL):
-        mean, half = simulate(scenario, method(name), seed=0, episodes=5).metrics["success_rate"]
+        mean, half = simulate(scenario, method(name), episodes=5).metrics["success_rate"]
         found[name.partition(":")[0]] = mean
         print(f"{name}: success {mean:.3f} ± {half:.3f}")
     curve.draw("curve.png", found[RIVAL])

@@ -40,8 +40,8 @@ def test_its_actions_are_taken(tmp_path):
     for action, name in enumerate(("all-local", "all-offload")):
         path = tmp_path / f"{action}.onnx"
         _linear(path, zeros, np.eye(3, dtype=np.float32)[action])
-        mine = simulate(SCENARIO, method(f"onnx:{path},updater=never"), seed=1)
-        theirs = simulate(SCENARIO, method(name), seed=1)
+        mine = simulate(SCENARIO, method(f"onnx:{path},updater=never"), seeds=1)
+        theirs = simulate(SCENARIO, method(name), seeds=1)
         assert mine.metrics["success_rate"] == theirs.metrics["success_rate"]
 
 
@@ -51,7 +51,7 @@ def test_an_sn_has_the_intervals_it_was_trained_with(tmp_path):
     _linear(tmp_path / "en.onnx", en, np.eye(3, dtype=np.float32)[1])
     _linear(tmp_path / "sn.onnx", sn, np.eye(2, dtype=np.float32)[0])  # sends, always
     pair = f"onnx:{tmp_path / 'en.onnx'},updater={tmp_path / 'sn.onnx'}"
-    [found] = simulate(SCENARIO, method(f"{pair},intervals_ms=50"), seed=1).outcomes
+    [found] = simulate(SCENARIO, method(f"{pair},intervals_ms=50"), seeds=1).outcomes
     assert found.updates == found.update_decisions == 61  # R21: at both ends of 3 s
     with pytest.raises(InputError, match="intervals_ms = '50ms': must look like 20"):
         method(f"{pair},intervals_ms=50ms")

@@ -94,11 +94,11 @@ def test_what_was_learned_plays_as_a_method(rllib_both, algorithm, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     rllib_both.export(algorithm)
     scenario = load("shared-sn", [*SHORT, "workload.rate=120"])
-    [found] = simulate(scenario, method(rllib_both.PAIR), seed=4).outcomes
+    [found] = simulate(scenario, method(rllib_both.PAIR), seeds=4).outcomes
     pair = from_callable(
         _greedy(algorithm, "en"), updater=_greedy(algorithm, "sn"), intervals_ms=[100.0]
     )
-    [expected] = simulate(scenario, pair, seed=4).outcomes
+    [expected] = simulate(scenario, pair, seeds=4).outcomes
     np.testing.assert_array_equal(found.action, expected.action)
     np.testing.assert_array_equal(found.finished_ms, expected.finished_ms)
     assert (found.updates, found.update_decisions) == (expected.updates, expected.update_decisions)
@@ -106,4 +106,4 @@ def test_what_was_learned_plays_as_a_method(rllib_both, algorithm, tmp_path, mon
     with pytest.raises(InputError, match=r"there is no file 'other.onnx'"):
         method("onnx:en.onnx,updater=other.onnx")
     with pytest.raises(InputError, match="takes 15 numbers, but there are 22 to see"):
-        simulate(scenario, method("onnx:sn.onnx"), seed=4)
+        simulate(scenario, method("onnx:sn.onnx"), seeds=4)

@@ -26,7 +26,7 @@ def _computes_with_one_thread(monkeypatch, made, scenario):
 
     monkeypatch.setattr(DQN, "predict", watched)
     torch.set_num_threads(2)
-    simulate(scenario, made, seed=4)
+    simulate(scenario, made, seeds=4)
     assert (used, torch.get_num_threads()) == ({1}, 2)
 
 
@@ -53,7 +53,7 @@ def test_a_saved_model_is_a_method(tmp_path, monkeypatch):
     model.save(tmp_path / "dqn.zip")
     scenario = load("paper", ["episode.window_ms=3000"])
     made = method(f"sb3:{tmp_path / 'dqn.zip'},updater=never")
-    result = simulate(scenario, made, seed=4)
+    result = simulate(scenario, made, seeds=4)
     seen, _ = cosmo.envs.DispatchEnv(scenario, updater="never").reset(seed=4)
     action, _ = model.predict(seen, deterministic=True)
     assert result.outcomes[0].action[0] == action

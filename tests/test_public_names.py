@@ -23,6 +23,8 @@ def _kept() -> dict[str, Any]:
 
 KEPT = _kept()
 FUNCTIONS = {name: thing for name, thing in KEPT.items() if inspect.isfunction(thing)}
+ENVIRONMENTS = {name: thing for name, thing in KEPT.items() if name.endswith("Env")}
+assert len(ENVIRONMENTS) == 4
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -65,12 +67,25 @@ def test_arrivals_of_a_trace_cannot_be_set_in_either_form(tmp_path):
 
 
 def test_the_load_is_given_in_the_same_order_everywhere():
-    """Scenario and method first, then rate or rates, then arrivals."""
-    environments = {name: thing for name, thing in KEPT.items() if name.endswith("Env")}
-    assert len(environments) == 4
-    for name, thing in {**FUNCTIONS, **environments}.items():
-        if name == "cosmo.check_method":  # of a method alone; scenarios need not be given
+    """Scenario and method first, then rate or rates, arrivals, seeds, episodes, settings."""
+    order = ["scenario", "method", "rate", "arrival", "seed", "episode", "setting"]
+    for name, thing in {**FUNCTIONS, **ENVIRONMENTS}.items():
+        if name in ("cosmo.play", "cosmo.episode"):  # of episodes that are there, of one episode
             continue
-        names = [each.removesuffix("s") for each in inspect.signature(thing).parameters]
-        order = [each for each in ("scenario", "method", "rate", "arrival") if each in names]
-        assert [each for each in names if each in order] == order, name
+        parameters = inspect.signature(thing).parameters.values()
+        if name == "cosmo.check_method":  # of a method alone; scenarios need not be given
+            parameters = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+        names = [each.name.removesuffix("s") for each in parameters]
+        there = [each for each in order if each in names]
+        assert [each for each in names if each in order] == there, name
+
+
+def test_what_plays_many_takes_rates_and_seeds_and_an_environment_has_one_rate():
+    for name in ("check_method", "compare", "evaluate", "play", "simulate", "train", "tune"):
+        names = {*inspect.signature(FUNCTIONS[f"cosmo.{name}"]).parameters}
+        assert not names & {"rate", "seed"}, name
+        assert names & {"rates", "seeds"}, name
+    for name, thing in ENVIRONMENTS.items():
+        names = {*inspect.signature(thing).parameters}
+        assert "rate" in names, name
+        assert not names & {"rates", "seeds"}, name

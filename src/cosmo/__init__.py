@@ -10,115 +10,82 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
 
-# Where each public name lives; a room by itself has no home.
+# The public names by their homes.
 _HOMES = {
-    "DispatchObservation": "cosmo.node",
-    "Dispatcher": "cosmo.node",
-    "Feedback": "cosmo.node",
-    "InputError": "cosmo.errors",
-    "METHODS": "cosmo.control.registry",
-    "Method": "cosmo.node",
-    "Scenario": "cosmo.scenario",
-    "Site": "cosmo.node",
-    "SnStates": "cosmo.node",
-    "UpdateObservation": "cosmo.node",
-    "Updater": "cosmo.node",
-    "Worlds": "cosmo.world",
-    "check_method": "cosmo.control.conformance",
-    "compare": "cosmo.report.compare",
-    "episode": "cosmo.workload",
-    "episode_metrics": "cosmo.measure",
-    "evaluate": "cosmo.control.evaluate",
-    "from_callable": "cosmo.policy.outside",
-    "load": "cosmo.scenario",
-    "load_controller": "cosmo.policy.controller",
-    "load_study": "cosmo.study",
-    "method": "cosmo.control.registry",
-    "play": "cosmo.control.play",
-    "preset_names": "cosmo.scenario",
-    "simulate": "cosmo.control.simulate",
-    "site_of": "cosmo.world",
-    "study": "",
-    "task_table": "cosmo.measure",
-    "train": "cosmo.learn.training",
-    "tune": "cosmo.study.tuning",
-    "write_trace": "cosmo.workload",
+    "cosmo": ("study",),
+    "cosmo.control.conformance": ("check_method",),
+    "cosmo.control.evaluate": ("evaluate",),
+    "cosmo.control.play": ("play",),
+    "cosmo.control.registry": ("METHODS", "method"),
+    "cosmo.control.simulate": ("simulate",),
+    "cosmo.errors": ("InputError",),
+    "cosmo.learn.training": ("train",),
+    "cosmo.measure": ("episode_metrics", "task_table"),
+    "cosmo.node": (
+        "DispatchObservation",
+        "Dispatcher",
+        "Feedback",
+        "Method",
+        "Site",
+        "SnStates",
+        "UpdateObservation",
+        "Updater",
+    ),
+    "cosmo.policy.controller": ("load_controller",),
+    "cosmo.policy.outside": ("from_callable",),
+    "cosmo.report.compare": ("compare",),
+    "cosmo.scenario": ("Scenario", "load", "preset_names"),
+    "cosmo.study": ("load_study",),
+    "cosmo.study.tuning": ("tune",),
+    "cosmo.workload": ("episode", "write_trace"),
+    "cosmo.world": ("Worlds", "site_of"),
 }
+__all__ = sorted(name for names in _HOMES.values() for name in names)
 
-__all__ = [
-    "METHODS",
-    "DispatchObservation",
-    "Dispatcher",
-    "Feedback",
-    "InputError",
-    "Method",
-    "Scenario",
-    "Site",
-    "SnStates",
-    "UpdateObservation",
-    "Updater",
-    "Worlds",
-    "check_method",
-    "compare",
-    "episode",
-    "episode_metrics",
-    "evaluate",
-    "from_callable",
-    "load",
-    "load_controller",
-    "load_study",
-    "method",
-    "play",
-    "preset_names",
-    "simulate",
-    "site_of",
-    "study",
-    "task_table",
-    "train",
-    "tune",
-    "write_trace",
-]
-
-if TYPE_CHECKING:
-    from cosmo import study
-    from cosmo.control.conformance import check_method
-    from cosmo.control.evaluate import evaluate
-    from cosmo.control.play import play
-    from cosmo.control.registry import METHODS, method
-    from cosmo.control.simulate import simulate
-    from cosmo.errors import InputError
-    from cosmo.learn.training import train
-    from cosmo.measure import episode_metrics, task_table
-    from cosmo.node import (
-        Dispatcher,
-        DispatchObservation,
-        Feedback,
-        Method,
-        Site,
-        SnStates,
-        UpdateObservation,
-        Updater,
-    )
-    from cosmo.policy.controller import load_controller
-    from cosmo.policy.outside import from_callable
-    from cosmo.report.compare import compare
-    from cosmo.scenario import Scenario, load, preset_names
-    from cosmo.study import load_study
-    from cosmo.study.tuning import tune
-    from cosmo.workload import episode, write_trace
-    from cosmo.world import Worlds, site_of
+if TYPE_CHECKING:  # what the names are; `X as X` exports them
+    from cosmo import study as study
+    from cosmo.control.conformance import check_method as check_method
+    from cosmo.control.evaluate import evaluate as evaluate
+    from cosmo.control.play import play as play
+    from cosmo.control.registry import METHODS as METHODS
+    from cosmo.control.registry import method as method
+    from cosmo.control.simulate import simulate as simulate
+    from cosmo.errors import InputError as InputError
+    from cosmo.learn.training import train as train
+    from cosmo.measure import episode_metrics as episode_metrics
+    from cosmo.measure import task_table as task_table
+    from cosmo.node import Dispatcher as Dispatcher
+    from cosmo.node import DispatchObservation as DispatchObservation
+    from cosmo.node import Feedback as Feedback
+    from cosmo.node import Method as Method
+    from cosmo.node import Site as Site
+    from cosmo.node import SnStates as SnStates
+    from cosmo.node import UpdateObservation as UpdateObservation
+    from cosmo.node import Updater as Updater
+    from cosmo.policy.controller import load_controller as load_controller
+    from cosmo.policy.outside import from_callable as from_callable
+    from cosmo.report.compare import compare as compare
+    from cosmo.scenario import Scenario as Scenario
+    from cosmo.scenario import load as load
+    from cosmo.scenario import preset_names as preset_names
+    from cosmo.study import load_study as load_study
+    from cosmo.study.tuning import tune as tune
+    from cosmo.workload import episode as episode
+    from cosmo.workload import write_trace as write_trace
+    from cosmo.world import Worlds as Worlds
+    from cosmo.world import site_of as site_of
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    homes = [home for home, names in _HOMES.items() if name in names]
+    if not homes:
         raise AttributeError(f"module 'cosmo' has no attribute {name!r}")
-    home = _HOMES[name]
+    [home] = homes
     try:
-        found = (
-            getattr(importlib.import_module(home), name)
-            if home
-            else importlib.import_module(f"cosmo.{name}")
-        )
+        if home == "cosmo":  # a package itself
+            found = importlib.import_module(f"cosmo.{name}")
+        else:
+            found = getattr(importlib.import_module(home), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "cosmo":
             raise
@@ -131,4 +98,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -56,7 +56,10 @@ def test_study_status(cosmo, tmp_path):
 def test_evaluate(cosmo, monkeypatch):
     """With made-up controllers, so that nobody has to train any."""
     scenarios = tuple(load("paper", [*SHORT, f"workload.rate={rate}"]) for rate in (120, 120, 320))
-    played = [simulate(scenario, "never", seed, 2) for seed, scenario in enumerate(scenarios)]
+    played = [
+        simulate(scenario, "never", seeds=seed, episodes=2)
+        for seed, scenario in enumerate(scenarios)
+    ]
     controller = SimpleNamespace(method="cosmo", seeds=(0, 1, 2), device="")
     monkeypatch.setattr(evaluate, "load_controller", lambda folder: controller)
     monkeypatch.setattr(evaluate, "trained_on", lambda found: scenarios)

@@ -215,7 +215,7 @@ def test_nodes_that_share_memory_are_found_by_the_first_call_that_differs(method
     """R41(b), on several ENs and SNs; with one of each there is nothing to share."""
     line = rf"every EN and every SN has an object of its own: .*; {call}.* row \d+: .*, then "
     with pytest.raises(MethodError, match=line):
-        check_method(method, ["campus"], window_ms=WINDOW_MS)
+        check_method(method, scenarios=["campus"], window_ms=WINDOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_nodes_that_share_memory_are_found_by_the_first_call_that_differs(method
     ],
 )
 def test_methods_that_are_right_pass(method, scenario):
-    check_method(method, [scenario], window_ms=WINDOW_MS)
+    check_method(method, scenarios=[scenario], window_ms=WINDOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_methods_that_are_right_pass(method, scenario):
 )
 def test_every_rule_can_be_broken(method, line):
     with pytest.raises(MethodError, match=line) as found:
-        check_method(method, ["paper"], window_ms=WINDOW_MS)
+        check_method(method, scenarios=["paper"], window_ms=WINDOW_MS)
     assert isinstance(found.value, AssertionError)
     assert isinstance(found.value, InputError)
     assert f"method {method.__name__}" in str(found.value)
@@ -284,14 +284,14 @@ def test_two_episodes_are_played_together_again_in_four_ways_and_alone(monkeypat
         return [_outcome(number) for number in numbers]
 
     monkeypatch.setattr(conformance, "play", play)
-    check_method(Right, ["paper"])
+    check_method(Right, scenarios=["paper"])
     short = 1500.0, 0.0, 260.0
     together = [("_Watched", 0, (0, 1), short, 2)] * 2
     together += [(kind, 0, (0, 1), short, 2) for kind in ("_Asked", "_Apart", "_Split")]
     alone = [("_Watched", 0, (0,), short, 1), ("_Watched", 0, (1,), short, 1)]
     assert played == together + alone
     played.clear()
-    check_method(Right, ["paper"], seed=5, window_ms=70.0)
+    check_method(Right, scenarios=["paper"], seeds=5, window_ms=70.0)
     assert {each[1] for each in played} == {5}
     assert {each[3] for each in played} == {(70.0, 0.0, 260.0)}
 

@@ -69,8 +69,8 @@ def test_a_simulated_gpu_plays_every_task_as_the_cpu(tmp_path):
 
 def test_without_a_gpu_the_cpu_plays_and_says_so(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    on_cpu = simulate("paper", "in-flight", rate=100)
-    asked = simulate("paper", "in-flight", rate=100, device="gpu")
+    on_cpu = simulate("paper", "in-flight", rates=100)
+    asked = simulate("paper", "in-flight", rates=100, device="gpu")
     assert asked.episodes[0] == pytest.approx(on_cpu.episodes[0], abs=0, nan_ok=True)
     [line] = [each for each in asked.remarks if "device = 'gpu'" in each]
     assert line.endswith("played on the CPU, with the same results")

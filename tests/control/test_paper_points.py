@@ -21,5 +21,5 @@ def test_there_are_five():
 @pytest.mark.parametrize(("name", "rate", "value"), _points())
 def test_fixed_policies_land_on_the_paper_s_points(name, rate, value):
     scenario = load("paper", ["workload.arrivals=poisson", f"workload.rate={rate}"])
-    got = simulate(scenario, method(name), seed=0, episodes=15).metrics["success_rate"]
+    got = simulate(scenario, method(name), seeds=0, episodes=15).metrics["success_rate"]
     assert got.mean == pytest.approx(value, abs=0.03)

@@ -36,6 +36,39 @@ def test_one_episode_of_run_0_is_simulated_where_nothing_is_said():
     assert found.tasks.time_ms.tolist() == episode(SHORT, 0, 0).tasks.time_ms.tolist()
 
 
+def test_rates_and_seeds_are_runs_of_one_simulation():
+    shares = []
+    found = simulate(
+        SHORT, "all-local", rates=[220, 320], seeds=[4, 7], episodes=2, share_done=shares.append
+    )
+    assert [_finished(run.outcomes) for run in found.runs] == [
+        _finished(simulate(SHORT, "all-local", rates=rate, seeds=seed, episodes=2).outcomes)
+        for rate in (220, 320)
+        for seed in (4, 7)
+    ]
+    assert found.episodes == [each for run in found.runs for each in run.episodes]
+    assert found.metrics["success_rate"].mean == np.mean(
+        [e["success_rate"] for e in found.episodes]
+    )
+    assert (shares == sorted(shares), shares[-1]) == (True, 1.0)
+
+
+def test_one_run_is_its_own_only_run():
+    found = simulate(SHORT, "all-local", seeds=[4])
+    assert found.runs == (found,)
+
+
+@pytest.mark.parametrize("seeds", [[], [1, 1], -1, [0.5], "01"])
+def test_seeds_are_different_whole_numbers(seeds):
+    with pytest.raises(InputError, match=r"^seeds = .*: must be different whole numbers from 0 on"):
+        simulate(SHORT, "all-local", seeds=seeds)
+
+
+def test_there_is_one_rate_at_least():
+    with pytest.raises(InputError, match=r"^rates = \[\]: must have one number at least"):
+        simulate(SHORT, "all-local", rates=[])
+
+
 def test_baselines_are_what_can_be_played_without_training():
     assert {"all-local", "aov-gap", "power-of-d", "full-information"} <= set(BASELINES)
     assert set(METHODS) - set(BASELINES) == {*LEARNED}

@@ -73,7 +73,7 @@ def test_random_play_is_that_of_simulate():
     env = aec(scenario, dimensions=0)
     draws = stream(5, Purpose.DISPATCHER, 0).random(4096)
     _play(env, 5, lambda agent, info: int(draws[info["task"]] * 3))
-    [expected] = simulate(scenario, method("random"), seed=5).outcomes
+    [expected] = simulate(scenario, method("random"), seeds=5).outcomes
     found = env.worlds.outcome(0)
     np.testing.assert_array_equal(found.action, expected.action)
     np.testing.assert_array_equal(found.outcome, expected.outcome)

@@ -71,7 +71,7 @@ def test_the_same_decisions_as_in_simulate_give_the_same_episode():
     env = gymnasium.make("cosmo/Dispatch-v0", scenario=scenario, updater="aov-gap")
     _episode(env, lambda seen, info: 1, seed=2)
     always = from_callable(lambda seen: np.ones(len(seen), int), updater="aov-gap")
-    [expected] = simulate(scenario, always, seed=2).outcomes
+    [expected] = simulate(scenario, always, seeds=2).outcomes
     found = env.unwrapped.game.worlds.outcome(0)
     np.testing.assert_array_equal(found.outcome, expected.outcome)
     assert found.updates == expected.updates
@@ -191,8 +191,8 @@ def test_recorded_episodes_are_what_the_viewer_reads(tmp_path):
 def test_a_callable_is_a_method_like_any_other():
     scenario = load("paper", [*SHORT, "workload.rate=200"])
     local = from_callable(lambda seen: np.zeros(len(seen), int), updater="never")
-    one = simulate(scenario, local, seed=1, episodes=2)
-    other = simulate(scenario, method("all-local"), seed=1, episodes=2)
+    one = simulate(scenario, local, seeds=1, episodes=2)
+    other = simulate(scenario, method("all-local"), seeds=1, episodes=2)
     assert one.metrics["success_rate"] == other.metrics["success_rate"]
 
 

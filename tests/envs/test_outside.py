@@ -36,7 +36,7 @@ def test_both_sides_as_methods_play_as_in_the_environment(scenario):
         policy = _en if agent.startswith("en") else _sn
         env.step(None if terminated else int(policy(seen[None])[0]))
     found = env.worlds.outcome(0)
-    [expected] = simulate(world, from_callable(_en, updater=_sn), seed=6).outcomes
+    [expected] = simulate(world, from_callable(_en, updater=_sn), seeds=6).outcomes
     np.testing.assert_array_equal(found.action, expected.action)
     np.testing.assert_array_equal(found.finished_ms, expected.finished_ms)
     assert found.updates == expected.updates > 0

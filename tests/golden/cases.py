@@ -45,7 +45,7 @@ CASES = {
 def table(case: str) -> polars.DataFrame:
     preset, name, settings = CASES[case]
     scenario = load(preset, [*SHORT, *settings])
-    result = simulate(scenario, method(name), seed=2026)
+    result = simulate(scenario, method(name), seeds=2026)
     return task_table(result.outcomes, scenario)
 
 

@@ -213,7 +213,7 @@ def test_random_actions_are_those_that_an_en_has_each_as_often():
 
 def test_a_method_of_these_agents_keeps_its_nodes_and_worlds_apart():
     trainer = Trainer(_runs(0, 1), short_config())
-    check_method(Learned(trainer.agents().of([1, 1])), ["campus"], window_ms=400.0)
+    check_method(Learned(trainer.agents().of([1, 1])), scenarios=["campus"], window_ms=400.0)
 
 
 def test_sequences_of_several_streams_are_consecutive_in_their_own_stream():

@@ -192,13 +192,13 @@ def test_trained_agents_act_on_any_load_and_topology(trained):
     window = ["episode.window_ms=1200.0", "episode.warmup_ms=200.0"]
     for name in ("paper", "campus", "fading-backhaul"):
         scenario = load(name, ["workload.rate=150", "workload.arrivals=bursty", *window])
-        found = evaluate(controller, [scenario] * 2, episodes=1)
+        found = evaluate(controller, scenario=[scenario] * 2, episodes=1)
         assert all(0.2 < each.metrics["success_rate"].mean <= 1.0 for each in found)
     scenario = load("shared-sn", window)
     [one, *_] = play(
         scenario, method(f"cosmo-next:checkpoint={trained}"), [episode(scenario, 5, 0)], 5
     )
-    other = evaluate(controller, [scenario] * 2, episodes=1)[1].outcomes[0]
+    other = evaluate(controller, scenario=[scenario] * 2, episodes=1)[1].outcomes[0]
     np.testing.assert_array_equal(one.action, other.action)
 
 

@@ -174,7 +174,7 @@ def test_the_controller_on_disk_acts_like_the_networks_in_memory(whole):
         best = file["best_episode"]
     assert ((best >= 1) & (best <= 5)).all()
     by_name = play(scenario, method(f"cosmo:checkpoint={whole},run=1"), worlds)
-    by_seed = play(scenario, method(f"cosmo:checkpoint={whole}"), worlds, seed=1)
+    by_seed = play(scenario, method(f"cosmo:checkpoint={whole}"), worlds, seeds=1)
     for one, other in zip(by_name, by_seed, strict=True):
         np.testing.assert_array_equal(one.action, other.action)
 

@@ -119,7 +119,7 @@ def test_an_sn_of_daemons_is_killed_and_back_and_tenants_take_its_slots(tmp_path
     outage = ["1500,down,sn:0,,,,", "2200,up,sn:0,,,,"]
     settings = ["episode.window_ms=3500", "workload.arrivals=deterministic"]
     settings.append(_events(tmp_path, *tenants, *outage))
-    [outcome] = simulate(load("paper", [*CALM, *settings]), "all-offload", seed=100).outcomes
+    [outcome] = simulate(load("paper", [*CALM, *settings]), "all-offload", seeds=100).outcomes
     finished, reached = outcome.finished_ms, outcome.decided_ms
     held = (reached > 200.0) & (reached < 900.0)
     assert np.nanmin(finished[held]) >= 1100.0 - CLOCKS_MS

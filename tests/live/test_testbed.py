@@ -96,7 +96,7 @@ def test_an_older_scenario_is_written_as_it_was():
 def test_a_task_on_daemons_ends_as_in_any_other_engine():
     settings = ["en.count=2", "sn.count=2", "backhaul.reach=[[1], [0, 1]]", "workload.rate=150"]
     scenario = load("campus", [*TINY, *CALM, *settings])
-    found = simulate(scenario, "aoi-threshold", seed=100)
+    found = simulate(scenario, "aoi-threshold", seeds=100)
     [outcome], [metrics] = found.outcomes, found.episodes
     assert set(np.unique(outcome.outcome)) <= {TP, FP, UNJUDGED, UNDECIDED}
     assert (outcome.outcome == TP).any()  # how many is a matter of how busy the machine is

@@ -38,7 +38,7 @@ def test_random_play_is_that_of_simulate():
         draw = 0.0 if done else draws[cell[task], own[task]]
         env.step(None if done else int(draw * env.action_space(agent).n))
     scenario = load("campus", [*SHORT, "engine=ns3", "workload.rate=100"])
-    [outcome] = simulate(scenario, method("random"), seed=6).outcomes
+    [outcome] = simulate(scenario, method("random"), seeds=6).outcomes
     np.testing.assert_array_equal(env.worlds.outcome(0).finished_ms, outcome.finished_ms)
     np.testing.assert_array_equal(env.worlds.outcome(0).outcome, outcome.outcome)
 

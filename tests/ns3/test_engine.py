@@ -124,7 +124,7 @@ def test_bad_answers_change_nothing():
 def test_the_uplink_is_close_to_the_embedded_channel():
     """R6 was fitted to ns-3: within 12 % of the mean at every rate; short episodes waver more."""
     scenario = load("paper", ["engine=ns3", "episode.window_ms=5000", "workload.rate=160"])
-    found = simulate(scenario, method("all-local"), seed=3)
+    found = simulate(scenario, method("all-local"), seeds=3)
     tasks, decided = found.outcomes[0].tasks, found.outcomes[0].decided_ms
     access = scenario.access
     ours = channel_delays(tasks, access.overhead_ms, access.contention_ms, access.rate_mbps)
@@ -135,7 +135,7 @@ def test_success_is_close_to_that_of_the_embedded_engine():
     for name in ("self-tracking", "aoi-threshold", "local-until-full"):
         settings = ["episode.window_ms=4000", "episode.warmup_ms=500", "workload.rate=200"]
         rates = [
-            simulate(load("paper", [*settings, f"engine={engine}"]), method(name), seed=2)
+            simulate(load("paper", [*settings, f"engine={engine}"]), method(name), seeds=2)
             .metrics["success_rate"]
             .mean
             for engine in ("embedded", "ns3")
@@ -240,7 +240,7 @@ def test_training_and_evaluation_on_ns3(tmp_path):
     found = evaluate(controller, episodes=2)
     assert [len(each.outcomes) for each in found] == [2, 2]
     embedded = [changed(each, ["engine=embedded"]) for each in trained_on(controller)]
-    there = evaluate(controller, embedded, episodes=2)
+    there = evaluate(controller, scenario=embedded, episodes=2)
     for one, other in zip(found, there, strict=True):
         assert one.outcomes[0].tasks.time_ms.tolist() == other.outcomes[0].tasks.time_ms.tolist()
         assert one.outcomes[0].decided_ms[0] != other.outcomes[0].decided_ms[0]

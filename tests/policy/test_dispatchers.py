@@ -214,7 +214,7 @@ def test_self_tracking_is_nearly_full_information_with_a_single_en(arrivals, rat
     scenario = load("paper", [f"workload.arrivals={arrivals}", f"workload.rate={rate}"])
     means = {}
     for name in ("self-tracking", "full-information"):
-        metrics = simulate(scenario, method(name), seed=0, episodes=5).metrics
+        metrics = simulate(scenario, method(name), seeds=0, episodes=5).metrics
         means[name] = metrics["success_rate"].mean
         assert metrics["episode_update_cost"].mean == 0.0
     assert means["self-tracking"] == pytest.approx(means["full-information"], abs=0.03)
@@ -224,7 +224,7 @@ def test_self_tracking_is_nearly_full_information_with_a_single_en(arrivals, rat
 def test_self_tracking_is_clearly_not_where_the_sn_has_other_load(rate):
     scenario = load("shared-sn", [f"workload.rate={rate}"])
     first, second = (
-        simulate(scenario, method(name), seed=0, episodes=15).metrics["success_rate"].mean
+        simulate(scenario, method(name), seeds=0, episodes=15).metrics["success_rate"].mean
         for name in ("self-tracking", "full-information")
     )
     assert first < second - 0.03
@@ -427,7 +427,7 @@ def test_adaptive_prices_serve_all_at_light_load_and_more_than_others_in_overloa
     for rate in (120, 320):
         scenario = load("paper", [f"workload.rate={rate}", "episode.window_ms=4000"])
         for name in ("self-tracking", "priced-books", "adaptive-prices"):
-            metrics = simulate(scenario, method(name), seed=0, episodes=2).metrics
+            metrics = simulate(scenario, method(name), seeds=0, episodes=2).metrics
             found[name, rate] = metrics["success_rate"].mean
     assert found["adaptive-prices", 120] == pytest.approx(found["self-tracking", 120], abs=0.002)
     assert found["adaptive-prices", 320] > found["self-tracking", 320] + 0.03

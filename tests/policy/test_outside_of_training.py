@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosmo import load, simulate
-from cosmo.node.hidden import NOTHING_HIDDEN, Hidden
+from cosmo.node.calls import NOTHING_HIDDEN, Hidden
 from cosmo.policy.next.met import met_by_sns
 from cosmo.policy.next.trained_range import TrainedRange
 from cosmo.policy.registry import method
@@ -73,9 +73,9 @@ def test_rules_are_made_for_any_site():
 )
 def test_nodes_measure_what_they_are_not_told(settings, said):
     long = {"episode.window_ms": 60_000.0, "mobility.at_edge": "turn"}
-    usual = simulate("block", "cosmo-next", rate=40, settings=long)
+    usual = simulate("block", "cosmo-next", rates=40, settings=long)
     assert usual.remarks == ()
-    played = simulate("block", "cosmo-next", rate=40, settings=long | settings)
+    played = simulate("block", "cosmo-next", rates=40, settings=long | settings)
     [line] = played.remarks
     assert said in line
 

@@ -57,6 +57,11 @@ def test_every_method_has_one_line_and_plays():
         assert simulate(scenario, method(name)).metrics["success_rate"].mean >= 0
 
 
+def test_every_registered_method_says_itself_where_it_comes_from():
+    # Inherited, it would be the reference of another method.
+    assert [name for name, kind in METHODS.items() if not vars(kind).get("reference")] == []
+
+
 def test_a_method_from_a_file_with_parameters(policy_file):
     scenario = load("paper")
     for spec, limit in (
@@ -147,7 +152,7 @@ def test_only_yardsticks_are_handed_the_truth():
 
 def test_all_methods_face_the_same_workload():
     scenario = load("shared-sn")
-    times = [simulate(scenario, method(name), seed=3).outcomes[0] for name in BASELINES]
+    times = [simulate(scenario, method(name), seeds=3).outcomes[0] for name in BASELINES]
     for outcome in times[1:]:
         np.testing.assert_array_equal(outcome.tasks.cycles, times[0].tasks.cycles)
         np.testing.assert_array_equal(
@@ -157,7 +162,7 @@ def test_all_methods_face_the_same_workload():
 
 def test_random_uses_all_actions_alike_and_its_own_stream():
     scenario = load("campus", ["workload.rate=400"])
-    first = simulate(scenario, method("random"), seed=1, episodes=2)
+    first = simulate(scenario, method("random"), seeds=1, episodes=2)
     share = np.bincount(first.outcomes[0].action[first.outcomes[0].action >= 0]) / len(
         first.outcomes[0].action
     )
@@ -178,8 +183,8 @@ def test_progress_goes_up_to_one():
 
 def test_episodes_do_not_depend_on_how_many_are_played():
     scenario = load("paper")
-    few = simulate(scenario, method("random"), seed=2, episodes=2)
-    many = simulate(scenario, method("random"), seed=2, episodes=66)
+    few = simulate(scenario, method("random"), seeds=2, episodes=2)
+    many = simulate(scenario, method("random"), seeds=2, episodes=66)
     assert few.episodes == many.episodes[:2]
 
 
@@ -196,8 +201,8 @@ def test_several_sns_take_turns_under_the_fixed_rules():
 def test_the_number_of_an_episode_decides_its_draws_not_its_place():
     scenario = load("paper")
     worlds = [episode(scenario, 0, 0)] * 2
-    first, second = play(scenario, method("random"), worlds, seed=0, numbers=[4, 9])
-    [again] = play(scenario, method("random"), worlds[:1], seed=0, numbers=[9])
+    first, second = play(scenario, method("random"), worlds, seeds=0, numbers=[4, 9])
+    [again] = play(scenario, method("random"), worlds[:1], seeds=0, numbers=[9])
     assert not np.array_equal(first.action, second.action)
     np.testing.assert_array_equal(second.action, again.action)
 

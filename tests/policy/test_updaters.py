@@ -139,7 +139,7 @@ def test_aoci_learns_the_optimal_threshold_of_a_known_delay_law():
 
 def _cost(name, arrivals, rate):
     scenario = load("paper", [f"workload.arrivals={arrivals}", f"workload.rate={rate}"])
-    return simulate(scenario, method(name), seed=0, episodes=2).metrics["update_cost_rate"].mean
+    return simulate(scenario, method(name), seeds=0, episodes=2).metrics["update_cost_rate"].mean
 
 
 def _reported(name, arrivals, rate):

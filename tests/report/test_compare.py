@@ -43,7 +43,9 @@ def test_objects_and_names_play_the_same_workloads(comparison):
     numbers = polars.exclude("method")
     mine = frame.filter(method="Mine").select(numbers)
     assert mine.equals(frame.filter(method="local-until-full").select(numbers))  # the same rule
-    single = cosmo.simulate("paper", "self-tracking", 1, 3, rate=320, settings=SHORT)
+    single = cosmo.simulate(
+        "paper", "self-tracking", seeds=1, episodes=3, rates=320, settings=SHORT
+    )
     rows = frame.filter(method="self-tracking", rate=320.0, seed=1)
     assert rows["success_rate"].to_list() == [each["success_rate"] for each in single.episodes]
     assert repr(single).startswith("<Simulation of 3 episode(s): success 0.")

@@ -35,3 +35,9 @@ def test_the_same_table_in_every_format():
     assert TABLE.as_data() == {
         "title": TABLE.title, "header": TABLE.header, "rows": TABLE.texts()
     }  # fmt: skip
+
+
+def test_some_columns_by_other_names():
+    few = TABLE.only("Less of it", {TABLE.header[1]: "second", TABLE.header[0]: "first"})
+    assert (few.title, few.header) == ("Less of it", ["second", "first"])
+    assert few.texts() == [[row[1], row[0]] for row in TABLE.texts()]

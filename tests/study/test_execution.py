@@ -80,7 +80,7 @@ def test_methods_face_equal_workloads_and_equal_simulate(tmp_path):
 
     conduct(small_plan(("aoci-online",)), tmp_path / "study", LocalExecutor())
     scenario = load_scenario("paper", [*SHORT, "workload.rate=320"])
-    alone = simulate(scenario, method("aoci-online"), seed=3, episodes=2).episodes
+    alone = simulate(scenario, method("aoci-online"), seeds=3, episodes=2).episodes
     rows = load_study(tmp_path / "study").metrics.filter(rate=320.0, seed=3)
     assert rows["success_rate"].to_list() == [each["success_rate"] for each in alone]
 

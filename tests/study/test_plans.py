@@ -11,7 +11,7 @@ from cosmo.study.work import units_of
 
 
 def test_presets():
-    assert plan_names() == ["paper", "baselines", "benchmark", "live", "paper-quick"]
+    assert plan_names() == ["paper", "baselines", "benchmark", "paper-quick"]
     paper = load_plan("paper")
     points = {(arrivals, rate, name) for _, arrivals, rate, name in paper.points()}
     cosmo = {point for point in points if point[2] == "cosmo"}

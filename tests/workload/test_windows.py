@@ -84,7 +84,9 @@ def test_a_trace_shorter_than_an_episode_is_one_episode_and_can_be_resampled():
 
 
 def test_five_episodes_of_given_tasks_differ_too(scenario):
-    found = simulate(load("paper", SHORT), method("all-local"), 0, 5, trace_of(scenario))
+    found = simulate(
+        load("paper", SHORT), method("all-local"), seeds=0, episodes=5, tasks=trace_of(scenario)
+    )
     assert len({row["delay_ms_mean"] for row in found.episodes}) == 5
 
 
@@ -92,11 +94,11 @@ def test_ues_of_a_trace_are_in_reach_whenever_they_upload(trace):
     far = ["mobility.distances_m=[1.0, 6.0, 9.0, 20.0]", "mobility.speed_m_per_s=6.0"]
     far += ["mobility.headings_deg=[180.0, 0.0, 90.0, 180.0]", *SHORT, f'workload.trace="{trace}"']
     there = load("paper", far)
-    outcomes = simulate(there, method("all-local"), 0, 3).outcomes
+    outcomes = simulate(there, method("all-local"), seeds=0, episodes=3).outcomes
     assert lost_tasks(there, outcomes) == (0, 0)
     assert lost_task_notices(there, outcomes) == []
     walking = load("paper", [*far, "workload.trace_ues=walk"])
-    outcomes = simulate(walking, method("all-local"), 0, 3).outcomes
+    outcomes = simulate(walking, method("all-local"), seeds=0, episodes=3).outcomes
     away, waited = lost_tasks(walking, outcomes)
     assert waited == 0
     assert away == sum(int((outcome.action < 0).sum()) for outcome in outcomes) > 0

@@ -58,9 +58,9 @@ def test_a_world_does_not_depend_on_its_batch(preset, name):
     scenario = load(preset, ["episode.window_ms=1000", "episode.warmup_ms=200"])
     episodes = [episode(scenario, 4, number) for number in range(4)]
     chosen = method(name)
-    together = play(scenario, chosen, episodes, seed=4)
+    together = play(scenario, chosen, episodes, seeds=4)
     for number, outcome in enumerate(together):
-        [alone] = play(scenario, chosen, episodes[number : number + 1], seed=4, numbers=[number])
+        [alone] = play(scenario, chosen, episodes[number : number + 1], seeds=4, numbers=[number])
         assert _digest(alone) == _digest(outcome)
         assert alone.status == outcome.status
 
@@ -73,13 +73,13 @@ def test_same_seed_same_bits_in_another_process():
         "from cosmo.workload import episode\n"
         "scenario = load('campus')\n"
         "episodes = [episode(scenario, 9, 0)]\n"
-        "print(_digest(play(scenario, method('random'), episodes, seed=9)[0]))\n"
+        "print(_digest(play(scenario, method('random'), episodes, seeds=9)[0]))\n"
     )
     other = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.strip()
     scenario = load("campus")
-    [outcome] = play(scenario, method("random"), [episode(scenario, 9, 0)], seed=9)
+    [outcome] = play(scenario, method("random"), [episode(scenario, 9, 0)], seeds=9)
     assert _digest(outcome) == other
 
 

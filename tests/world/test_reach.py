@@ -64,7 +64,7 @@ PLAYED = (
 def test_no_method_chooses_an_sn_that_its_en_does_not_reach(name):
     """The guard would refuse it; who decides so, and regret, run without a warning."""
     scenario = load("campus", [*SPARSE, FAR])
-    result = simulate(scenario, method(name), seed=3)
+    result = simulate(scenario, method(name), seeds=3)
     [outcome] = result.outcomes
     alone = outcome.tasks.en > 0
     assert not (outcome.action[alone] == 2).any()
@@ -82,7 +82,7 @@ def test_an_action_beyond_the_reach_is_refused_in_one_line():
 
     scenario = load("campus", SPARSE)
     with pytest.raises(InputError, match=r"action = 2: EN [12] reaches 1 SNs, so it must be"):
-        simulate(scenario, Beyond(UpdateState(False)), seed=1)
+        simulate(scenario, Beyond(UpdateState(False)), seeds=1)
     worlds = Worlds(scenario, [episode(scenario, 1, 0)])
     turn = worlds.advance()
     while turn.dispatch.en[0] == 0:
@@ -118,7 +118,7 @@ def test_an_sn_that_nobody_reaches_is_never_asked():
 def test_each_message_is_charged_and_its_bytes_are_counted(mask, each):
     """SN 0 is reached by EN 0 alone, SN 1 by all three; seven looks of each, from 0 to 300 ms."""
     scenario = load("campus", SPARSE)
-    result = simulate(scenario, Everyone(UpdateState(mask)), seed=2)
+    result = simulate(scenario, Everyone(UpdateState(mask)), seeds=2)
     [outcome], [metrics] = result.outcomes, result.episodes
     assert outcome.updates == 7 * each
     assert outcome.status_bytes == 7 * each * (64 + 4 * 4)
@@ -131,7 +131,7 @@ def test_each_message_is_charged_and_its_bytes_are_counted(mask, each):
 
 def test_a_status_rides_on_every_result():
     scenario = load("campus", SPARSE)
-    result = simulate(scenario, Everyone(Riding()), seed=2)
+    result = simulate(scenario, Everyone(Riding()), seeds=2)
     [outcome] = result.outcomes
     offloaded = (outcome.action > 0) & (outcome.action < 3)
     returned = int((offloaded & ~outcome.refused).sum())
@@ -139,7 +139,7 @@ def test_a_status_rides_on_every_result():
     assert outcome.status_bytes == returned * 4 * 4  # no header
     assert result.episodes[0]["episode_update_cost"] == returned * 4 * 0.5
     # The cache is as old as the last result, and a result takes longer by what rides on it.
-    [plain] = simulate(scenario, Everyone(UpdateState(False)), seed=2).outcomes
+    [plain] = simulate(scenario, Everyone(UpdateState(False)), seeds=2).outcomes
     assert outcome.status.aoi_ms < 0.5 * plain.status.aoi_ms
     longer = (outcome.finished_ms - plain.finished_ms)[offloaded & ~outcome.refused]
     assert np.median(longer) == pytest.approx(2 * 16 / (192 * 125), rel=1e-6)  # two hops
@@ -176,5 +176,5 @@ def test_a_large_sparse_world_takes_memory_in_proportion_to_its_links():
     wider, more, _ = sizes("sn.count=40", "backhaul.reach={nearest = 6}")
     assert wider == 1200
     assert (more - forty) / (wider - links) < 500  # bytes a link
-    result = simulate(scenario, method("aov-gap/estimate"), seed=0)
+    result = simulate(scenario, method("aov-gap/estimate"), seeds=0)
     assert result.episodes[0]["success_rate"] > 0.9

@@ -1,13 +1,13 @@
 """Prints the results of a study: tables within 80 columns, and the verdict."""
 
 from rich.box import SIMPLE
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from cosmo.cli.console import show, show_words
-from cosmo.cli.sweeps import print_sweeps
 from cosmo.errors import InputError
 from cosmo.measure import METRICS, interval_text
+from cosmo.report.table import Column, Table, fixed, short
 
 # What is shown of a method at one load: metric, the column's title, with an interval?
 _SHOWN = (
@@ -16,8 +16,9 @@ _SHOWN = (
     ("net_utility_per_task", "net utility", False),
     ("update_cost_rate", "cost", False),
 )
-_AVERAGED = ("net_utility_per_task", "update_cost_rate")
+_AVERAGED = {"net_utility_per_task": "net util.", "update_cost_rate": "cost"}
 _LOADS_A_TABLE = 4  # columns that fit beside a method's name, net utility and cost
+_VALUES_A_TABLE = 6  # columns that fit beside a method's name
 
 
 def print_results(study) -> None:  # type: ignore[no-untyped-def]
@@ -39,10 +40,11 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
             here = summary.filter(scenario=scenario, arrivals=process)
             rates = sorted(here["rate"].unique())
             if len(rates) == 1:
-                _one_load(study, here, rates[0])
+                _show(study, _one_load(study, here, rates[0]))
             else:
                 for first in range(0, len(rates), _LOADS_A_TABLE):
-                    _several_loads(study, here, rates[first : first + _LOADS_A_TABLE])
+                    some = rates[first : first + _LOADS_A_TABLE]
+                    _show(study, _several_loads(study, here, some))
     _print_tuned(study)
     for scenario in summary["scenario"].unique(maintain_order=True):
         found = verdict(study.metrics.filter(scenario=scenario), study.focus, study.is_yardstick)
@@ -53,10 +55,26 @@ def print_results(study) -> None:  # type: ignore[no-untyped-def]
             show_words(f"({found.where()})")
             for text in claim_sentences(results_of(study, summary, scenario)):
                 show_words(text)
-    print_sweeps(study, _table)
+    _print_sweeps(study)
     _print_engines(study)
     if study.plan.tracks:
         _print_leaderboard(study)
+
+
+def _show(study, table: Table) -> None:  # type: ignore[no-untyped-def]
+    """Print a table of methods: the focus marked with `>`, yardsticks in brackets."""
+    drawn = RichTable(title=Text(table.title), title_style="bold", title_justify="left", box=SIMPLE)
+    drawn.padding = (0, 1, 0, 0)
+    drawn.add_column("", width=1)
+    drawn.add_column("method", min_width=22, overflow="fold")
+    for head in table.header[1:]:
+        drawn.add_column(head, justify="right", no_wrap=True)
+    for name, *cells in table.texts():
+        if name == study.focus:
+            drawn.add_row(">", Text(name), *cells)
+        else:
+            drawn.add_row("", Text(f"({name})" if study.is_yardstick(name) else name), *cells)
+    show(drawn)
 
 
 def _print_leaderboard(study) -> None:  # type: ignore[no-untyped-def]
@@ -69,28 +87,21 @@ def _print_leaderboard(study) -> None:  # type: ignore[no-untyped-def]
     except InputError as error:  # what failed may be tried again
         show_words(f"no leaderboard: {error}")
         return
-    titles = {"success, tuned": "tuned", "regret, tuned": "regret", "rank, own cost": "own cost"}
-    titles |= {"rank, equal cost": "equal cost"}
-    places = [whole.header.index(name) for name in titles]
-    table = _table("Success over all tracks, regret, and ranks at ...", list(titles.values()))
-    for row in whole.texts():
-        mark = ">" if row[0] == study.focus else ""
-        table.add_row(mark, Text(row[0]), *(row[place] for place in places))
-    show(table)
+    shown = {"method": "method", "success, tuned": "tuned", "regret, tuned": "regret"}
+    shown |= {"rank, own cost": "own cost", "rank, equal cost": "equal cost"}
+    _show(study, whole.only("Success over all tracks, regret, and ranks at ...", shown))
 
 
 def _print_tuned(study) -> None:  # type: ignore[no-untyped-def]
     """What tuned methods were set to, and their success with default and tuned parameters."""
     from cosmo.report.tuned import tuned_table
 
+    shown = {"tuned to": "method", "tasks/s": "tasks/s"}
+    shown |= {f"success, {which}": which for which in ("default", "tuned")}
     for scenario in study.tuned["scenario"].unique(maintain_order=True):
-        title = f"{scenario}: success with default and tuned parameters"
-        table = _table(title, ["tasks/s", "default", "tuned"])
         metrics, tuned = (each.filter(scenario=scenario) for each in (study.metrics, study.tuned))
-        for _, rate, _, setting, before, after, *_ in tuned_table(metrics, tuned).rows:
-            cells = (interval_text(each[0], each[1], each[2], 3) for each in (before, after))
-            table.add_row("", Text(setting), f"{rate:g}", *cells)
-        show(table)
+        title = f"{scenario}: success with default and tuned parameters"
+        _show(study, tuned_table(metrics, tuned).only(title, shown))
 
 
 def _print_engines(study) -> None:  # type: ignore[no-untyped-def]
@@ -100,82 +111,100 @@ def _print_engines(study) -> None:  # type: ignore[no-untyped-def]
     found = engine_differences(study)
     places = dict.fromkeys((each.scenario, each.arrivals, each.engines) for each in found)
     for scenario, arrivals, engines in places:
+        rows = (
+            (each.method, each.rate, *each.success, each.difference)
+            for each in found
+            if (each.scenario, each.arrivals, each.engines) == (scenario, arrivals, engines)
+        )
         title = f"{scenario}, {arrivals}: success on {' and '.join(engines)}"
-        table = _table(title, ["tasks/s", *engines, "difference"])
-        for each in found:
-            if (each.scenario, each.arrivals, each.engines) == (scenario, arrivals, engines):
-                cells = [
-                    f"{each.rate:g}",
-                    *(interval_text(value, None, 1, 3) for value in each.success),
-                ]
-                table.add_row("", Text(each.method), *cells, str(each.difference))
-        show(table)
+        on_each = (Column(engine, form=fixed(3)) for engine in engines)
+        columns = Column("method"), Column("tasks/s", form=short), *on_each, Column("difference")
+        _show(study, Table(title, columns, tuple(rows)))
     for sentence in sentences(found):
         show_words(sentence)
 
 
-def _named(study, here) -> list[tuple[str, str, str]]:  # type: ignore[no-untyped-def]
-    """Rows (method, mark, shown name), best success first, yardsticks last."""
+def _print_sweeps(study) -> None:  # type: ignore[no-untyped-def]
+    """A table for each swept field and load, methods best first; then a verdict for each value."""
+    from cosmo.report.sweeps import sweep_table, swept_scenarios
+    from cosmo.report.verdict import verdict
+
+    swept = sweep_table(study)
+    if not len(swept):
+        return
+    swept = swept.filter(metric="success_rate")
+    for (field, load), rows in swept.group_by(["field", "load"], maintain_order=True):
+        values = rows.sort("place")["value"].unique(maintain_order=True).to_list()
+        for first in range(0, len(values), _VALUES_A_TABLE):
+            some = values[first : first + _VALUES_A_TABLE]
+            _show(study, _several_values(f"{load}: success over {field}", rows, some))
+    found = None
+    for scenario in swept_scenarios(study):
+        [(field, value), *_] = swept.filter(scenario=scenario).select("field", "value").iter_rows()
+        here = study.metrics.filter(scenario=scenario)
+        found = verdict(here, study.focus, study.is_yardstick)
+        if found is not None:
+            show_words(f"{field}={value}: {found.sentence()}")
+    if found is not None:
+        show_words(f"({found.where().replace(f' {field}={value}', '', 1)})")
+
+
+def _ranked(rows, of: str = "method") -> list[str]:  # type: ignore[no-untyped-def]
+    """The names in a column, best mean first."""
     import polars
 
-    success = here.filter(metric="success_rate")
-    means = success.group_by("method", maintain_order=True).agg(polars.col("mean").mean())
-    ranked = means.sort("mean", descending=True, nulls_last=True)["method"].to_list()
-    yardsticks = [name for name in ranked if name != study.focus and study.is_yardstick(name)]
-    first = [name for name in ranked if name not in yardsticks]
-    return [
-        *((name, ">" if name == study.focus else "", name) for name in first),
-        *((name, "", f"({name})") for name in yardsticks),
-    ]
+    means = rows.group_by(of, maintain_order=True).agg(polars.col("mean").mean())
+    names: list[str] = means.sort("mean", descending=True, nulls_last=True)[of].to_list()
+    return names
 
 
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(
-        title=Text(title),
-        title_style="bold",
-        title_justify="left",
-        box=SIMPLE,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("", width=1)
-    table.add_column("method", min_width=22, overflow="fold")
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
+def _methods(study, here) -> list[str]:  # type: ignore[no-untyped-def]
+    """Names of the methods, best success first, yardsticks last."""
+    ranked = _ranked(here.filter(metric="success_rate"))
+    return sorted(ranked, key=lambda name: name != study.focus and study.is_yardstick(name))
 
 
-def _one_load(study, here, rate: float) -> None:  # type: ignore[no-untyped-def]
+def _one_load(study, here, rate: float) -> Table:  # type: ignore[no-untyped-def]
     """Metrics of every method; the paper's own numbers in brackets."""
     paper = " (paper's in brackets)" if here["paper"].is_not_null().any() else ""
-    place = f"{here['scenario'][0]}, {here['arrivals'][0]}, {rate:g} tasks/s"
-    table = _table(f"{place}{paper}", [title for _, title, _ in _SHOWN])
-    for name, mark, shown in _named(study, here):
+    rows = []
+    for name in _methods(study, here):
         cells = []
         for metric, _, with_interval in _SHOWN:
             digits = METRICS[metric].digits
             row = here.filter(method=name, metric=metric).row(0, named=True)
-            text = interval_text(
-                row["mean"], row["ci95"] if with_interval else None, row["runs"], digits
-            )
+            half = row["ci95"] if with_interval else None
+            text = interval_text(row["mean"], half, row["runs"], digits)
             if row["paper"] is not None:
                 text += f"\n({row['paper']:.{digits}f})"
             cells.append(text)
-        table.add_row(mark, Text(shown), *cells)
-    show(table)
+        rows.append((name, *cells))
+    title = f"{here['scenario'][0]}, {here['arrivals'][0]}, {rate:g} tasks/s{paper}"
+    columns = (Column(title) for title in ("method", *(title for _, title, _ in _SHOWN)))
+    return Table(title, tuple(columns), tuple(rows))
 
 
-def _several_loads(study, here, rates: list[float]) -> None:  # type: ignore[no-untyped-def]
+def _several_loads(study, here, rates: list[float]) -> Table:  # type: ignore[no-untyped-def]
     """Success at each load; net utility and cost as means over these loads."""
-    title = f"{here['scenario'][0]}, {here['arrivals'][0]}: success at tasks/s"
-    table = _table(title, [*(f"{rate:g}" for rate in rates), "net util.", "cost"])
     some = here.filter(here["rate"].is_in(rates))
-    for name, mark, shown in _named(study, some):
+    rows = []
+    for name in _methods(study, some):
         own = some.filter(method=name)
-        cells = []
-        for rate in rates:
-            row = own.filter(metric="success_rate", rate=rate)
-            cells.append(interval_text(row["mean"][0], None, 1, 3) if len(row) else "–")
+        success = dict(own.filter(metric="success_rate").select("rate", "mean").iter_rows())
         means = (own.filter(metric=metric)["mean"].mean() for metric in _AVERAGED)
-        cells += [interval_text(mean, None, 1, 1) for mean in means]
-        table.add_row(mark, Text(shown), *cells)
-    show(table)
+        rows.append((name, *map(success.get, rates), *means))
+    by_load = (Column(f"{rate:g}", form=fixed(3)) for rate in rates)
+    averaged = (Column(title, form=fixed(1)) for title in _AVERAGED.values())
+    title = f"{here['scenario'][0]}, {here['arrivals'][0]}: success at tasks/s"
+    return Table(title, (Column("method"), *by_load, *averaged), tuple(rows))
+
+
+def _several_values(title: str, rows, values: list[str]) -> Table:  # type: ignore[no-untyped-def]
+    """Success at each value of a swept field."""
+    some = rows.filter(rows["value"].is_in(values))
+    found = []
+    for name in _ranked(some, "line"):
+        success = dict(some.filter(line=name).select("value", "mean").iter_rows())
+        found.append((name, *map(success.get, values)))
+    columns = (Column(value, form=fixed(3)) for value in values)
+    return Table(title, (Column("method"), *columns), tuple(found))

@@ -13,7 +13,7 @@ from cosmo.cli.loads import load_text, windows_of_trace
 from cosmo.control import Simulation
 from cosmo.control import evaluate as play_runs
 from cosmo.control.evaluate import trained_on
-from cosmo.control.simulate import widened_at
+from cosmo.control.simulate import part_of, widened_at
 from cosmo.measure import Interval, summary
 from cosmo.policy.controller import Controller, load_controller
 from cosmo.scenario import Scenario, changed, load
@@ -55,9 +55,9 @@ def evaluate(
         for done, where in enumerate(points):
             results += play_runs(
                 controller,
-                where,
+                scenario=where,
                 episodes=episodes,
-                share_done=options.part_of(share_done, done, len(points)),
+                share_done=part_of(share_done, done, len(points)),
             )
     scenarios = tuple(scenario for where in points for scenario in where)
     seeds = controller.seeds * len(points)

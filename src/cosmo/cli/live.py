@@ -24,7 +24,7 @@ def run() -> None:
     """Say what has taken its place."""
     raise InputError(
         "live run: is now an engine: cosmo compare METHOD… --engine embedded,live --set"
-        " live.slower=2, or cosmo study run live --out FOLDER"
+        " live.slower=2, or a plan with engines = ['embedded', 'live']"
     )
 
 

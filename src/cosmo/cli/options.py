@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
 
@@ -162,11 +162,6 @@ def check_episodes_option(episodes: int) -> None:
 def rates_of(text: str | None) -> list[str | None]:
     """The rates of the option, each as it was written; a single None if it was not given."""
     return [*words_of(text)] or [None]
-
-
-def part_of(share_done: Callable[[float], None], done: int, parts: int) -> Callable[[float], None]:
-    """Progress of one part of the work, 0 to 1, as progress of the whole."""
-    return lambda share: share_done((done + share) / parts)
 
 
 def numbers_of(text: str | None) -> list[float]:

@@ -9,8 +9,8 @@ from cosmo.cli import options
 from cosmo.cli.console import metrics_table, note, prepare_engine, print_json, progress, show
 from cosmo.cli.documents import simulation_document
 from cosmo.cli.loads import load_text, resampling_notices, unread_notices, windows_of_trace
-from cosmo.control import method
-from cosmo.control import simulate as play_episodes
+from cosmo.control import method, simulate_runs
+from cosmo.control.simulate import part_of
 from cosmo.errors import InputError
 from cosmo.measure import lost_task_notices, task_table
 from cosmo.tables import write_table
@@ -57,7 +57,8 @@ def simulate(
     scenarios = options.chosen_scenarios(
         scenario_name, settings, arrivals, rates, engine, trace, events
     )
-    runs = [(scenario, seed) for scenario in scenarios for seed in options.seeds_from(seeds)]
+    own_seeds = options.seeds_from(seeds)
+    runs = [(scenario, seed) for scenario in scenarios for seed in own_seeds]
     windows = windows_of_trace(scenarios[0])
     episodes = (windows or 1) if episodes is None else episodes
     options.check_episodes_option(episodes)
@@ -75,16 +76,9 @@ def simulate(
     prepare_engine(scenarios[0])
     results = []
     with progress(f"{scenarios[0].name}, {method_name}") as share_done:
-        for done, (scenario, seed) in enumerate(runs):
-            results.append(
-                play_episodes(
-                    scenario,
-                    method_name,
-                    seed,
-                    episodes,
-                    share_done=options.part_of(share_done, done, len(runs)),
-                )
-            )
+        for done, scenario in enumerate(scenarios):
+            share = part_of(share_done, done, len(scenarios))
+            results += simulate_runs(scenario, method_name, own_seeds, episodes, share_done=share)
     if tasks_out is not None:
         write_table(tasks_out, task_table(results[0].outcomes, scenarios[0]))
     if view is not None:

@@ -4,14 +4,3 @@ from cosmo.control.evaluate import evaluate
 from cosmo.control.play import play
 from cosmo.control.registry import BASELINES, METHODS, method
 from cosmo.control.simulate import Simulation, simulate, simulate_runs
-
-__all__ = [
-    "BASELINES",
-    "METHODS",
-    "Simulation",
-    "evaluate",
-    "method",
-    "play",
-    "simulate",
-    "simulate_runs",
-]

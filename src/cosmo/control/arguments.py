@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from cosmo.control.registry import method
 from cosmo.documents import Settings
 from cosmo.errors import InputError
@@ -29,6 +31,19 @@ def as_scenario(
     return changed(found, given) if given else found
 
 
+def at_rates(
+    scenario: ScenarioLike,
+    settings: Settings = (),
+    rates: float | Iterable[float] | None = None,
+    arrivals: str | None = None,
+) -> list[Scenario]:
+    """The same at each rate; at the scenario's own if no rate is given."""
+    return [
+        as_scenario(scenario, settings, rate, arrivals)
+        for rate in ([None] if rates is None else several(rates))
+    ]
+
+
 def as_settings(settings: Settings) -> list[str]:
     """Settings as on the command line, whichever way they were given."""
     if isinstance(settings, Mapping):
@@ -37,8 +52,21 @@ def as_settings(settings: Settings) -> list[str]:
 
 
 def several(values: float | Iterable[float]) -> list[float]:
-    """Numbers of which one may stand for a list of one."""
-    return [float(values)] if isinstance(values, int | float) else [float(each) for each in values]
+    """Rates, of which one may stand for a list of one."""
+    found = [values] if isinstance(values, int | float) else list(values)
+    if not found:
+        raise InputError("rates = []: must have one number at least")
+    return [float(each) for each in found]
+
+
+def several_seeds(seeds: int | Iterable[int]) -> list[int]:
+    """Seeds, of which one may stand for a list of one."""
+    whole = int, np.integer
+    found = [seeds] if isinstance(seeds, whole) else list(seeds)
+    right = all(isinstance(each, whole) and each >= 0 for each in found)
+    if not found or not right or len(set(found)) < len(found):
+        raise InputError(f"seeds = {found}: must be different whole numbers from 0 on")
+    return [int(each) for each in found]
 
 
 def as_method(given: MethodLike) -> Method:

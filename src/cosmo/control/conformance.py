@@ -5,14 +5,14 @@ def test_my_policy():
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosmo.control.arguments import MethodLike, ScenarioLike, as_method, as_scenario
+from cosmo.control.arguments import MethodLike, ScenarioLike, as_method, as_scenario, several_seeds
 from cosmo.control.play import play
 from cosmo.errors import InputError
 from cosmo.node import (
@@ -49,9 +49,9 @@ class MethodError(InputError, AssertionError):
 
 def check_method(
     method: MethodLike,
-    scenarios: Sequence[ScenarioLike] = ("paper", "campus"),
     *,
-    seed: int = 0,
+    scenarios: Sequence[ScenarioLike] = ("paper", "campus"),
+    seeds: int | Iterable[int] = (0,),
     window_ms: float = 1500.0,
 ) -> None:
     """Play a method on short episodes and raise `MethodError` for the first rule that it breaks.
@@ -69,7 +69,7 @@ def check_method(
     Args:
         method: A method's name as on the command line, a method, or its class.
         scenarios: Scenarios, presets' names or paths of TOML files.
-        seed: The seed of the run.
+        seeds: One or several; every scenario is played with each.
         window_ms: The length of an episode.
 
     Raises:
@@ -81,7 +81,8 @@ def check_method(
     make = _maker(method)
     short = {"episode.window_ms": window_ms, "episode.warmup_ms": 0.0, "workload.rate": 260.0}
     for source in scenarios:
-        _check_on(as_scenario(source, short), make, seed)
+        for seed in several_seeds(seeds):
+            _check_on(as_scenario(source, short), make, seed)
 
 
 # What is played again, each in another way, and what is wrong if that changes anything.

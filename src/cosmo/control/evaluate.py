@@ -1,11 +1,11 @@
 """Trained controllers put to the test: greedy episodes on workloads that training never saw."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cosmo.control.arguments import ScenarioLike, as_scenario
+from cosmo.control.arguments import ScenarioLike, as_scenario, several
 from cosmo.control.play import play
-from cosmo.control.simulate import ShareDone, Simulation, widened_at
+from cosmo.control.simulate import ShareDone, Simulation, part_of, widened_at
 from cosmo.documents import Settings
 from cosmo.engine import worlds_at_once
 from cosmo.errors import InputError
@@ -35,9 +35,9 @@ def trained_on(controller: Controller) -> tuple[Scenario, ...]:
 
 def evaluate(
     controller: Controller | str | Path,
-    scenario: Sequence[Scenario] | ScenarioLike | None = None,
     *,
-    rate: float | None = None,
+    scenario: Sequence[Scenario] | ScenarioLike | None = None,
+    rates: float | Iterable[float] | None = None,
     arrivals: str | None = None,
     episodes: int = 5,
     settings: Settings = (),
@@ -49,15 +49,15 @@ def evaluate(
     Args:
         controller: A controller, or the folder that `cosmo.train` wrote.
         scenario: One scenario for all runs, or one for each; by default what each was trained on.
-        rate: Tasks/s in each cell, instead of the scenarios' own.
+        rates: Tasks/s in each cell, one or several, instead of the scenarios' own.
         arrivals: The arrival process, likewise.
-        settings: Further fields of the scenarios, `{"sn.slots": 6}` or `["sn.slots=6"]`.
         episodes: Episodes of each run, which are those of `simulate` with the run's seed.
+        settings: Further fields of the scenarios, `{"sn.slots": 6}` or `["sn.slots=6"]`.
         tasks: Tasks of a trace; episodes are then windows of it (`cosmo.workload.windows`).
         share_done: Called with the share of the work that is done, 0 to 1.
 
     Returns:
-        A simulation for each run, in the order of `controller.seeds`.
+        A simulation for each rate and run, the runs in the order of `controller.seeds`.
 
     Raises:
         InputError: In one line, for scenarios that the controller does not fit.
@@ -66,7 +66,25 @@ def evaluate(
     if not isinstance(controller, Controller):
         controller = load_controller(controller)
     found = _where(controller, scenario)
-    where = tuple(as_scenario(each, settings, rate, arrivals) for each in found)
+    points = [
+        [as_scenario(each, settings, rate, arrivals) for each in found]
+        for rate in ([None] if rates is None else several(rates))
+    ]
+    results: list[Simulation] = []
+    for done, where in enumerate(points):
+        share = part_of(share_done, done, len(points))
+        results += _played(controller, where, episodes, tasks, share)
+    return results
+
+
+def _played(
+    controller: Controller,
+    where: Sequence[Scenario],
+    episodes: int,
+    tasks: Tasks | None,
+    share_done: ShareDone | None,
+) -> list[Simulation]:
+    """Every run at its scenario, side by side."""
     if any(place.without_load() != where[0].without_load() for place in where):
         raise InputError("runs can be evaluated together only where nothing but the load differs")
     for place in where:

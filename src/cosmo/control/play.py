@@ -51,7 +51,7 @@ def play(
     scenario: Scenario,
     method: MethodLike,
     episodes: Sequence[Episode],
-    seed: int | Sequence[int] = 0,
+    seeds: int | Sequence[int] = 0,
     numbers: Sequence[int] | None = None,
     progress: Progress | None = None,
     watchers: Sequence[Watcher] = (),
@@ -69,7 +69,7 @@ def play(
         method: A method's name, a method, or its class. An engine whose nodes decide by themselves
             (`live`) needs a name, and takes no watchers.
         episodes: One world each; all have the same window.
-        seed: The seed of the run, or one for each episode.
+        seeds: The seed of the run, or one for each episode.
         numbers: The episodes' numbers in their run, 0, 1, … by default: with the seed, they
             determine the method's own random draws.
         progress: Called now and then with the number of tasks that have entered all worlds.
@@ -86,7 +86,7 @@ def play(
         InputError: In one line, for bad input, or if the method answers wrongly.
 
     """
-    seeds = [seed] * len(episodes) if isinstance(seed, int) else seed
+    seeds = [seeds] * len(episodes) if isinstance(seeds, int) else seeds
     numbers = range(len(episodes)) if numbers is None else numbers
     engine = engine_of(scenario)
     if engine.play is not None:

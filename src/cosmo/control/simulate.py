@@ -1,9 +1,15 @@
 """One method on one scenario: episodes, outcomes, metrics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from cosmo.control.arguments import MethodLike, ScenarioLike, as_method, as_scenario
+from cosmo.control.arguments import (
+    MethodLike,
+    ScenarioLike,
+    as_method,
+    at_rates,
+    several_seeds,
+)
 from cosmo.control.play import play
 from cosmo.device import chosen_device
 from cosmo.documents import Settings
@@ -19,6 +25,11 @@ from cosmo.world import Outcome
 ShareDone = Callable[[float], None]
 
 
+def part_of(share_done: ShareDone | None, done: int, parts: int) -> ShareDone | None:
+    """Progress of one part of the work, 0 to 1, as progress of the whole."""
+    return None if share_done is None else lambda share: share_done((done + share) / parts)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
     """Finished episodes of one method; episodes are the replications of the intervals."""
@@ -27,6 +38,12 @@ class Simulation:
     episodes: list[dict[str, float]]
     widened: float = 1.0  # what intervals are multiplied by: episodes of a trace depend on another
     remarks: tuple[str, ...] = ()  # of the method, on what it met and was not made for
+    parts: tuple["Simulation", ...] = ()  # the runs, if there are several
+
+    @property
+    def runs(self) -> tuple["Simulation", ...]:
+        """A simulation for each rate and seed, all seeds of the first rate first."""
+        return self.parts or (self,)
 
     @property
     def metrics(self) -> dict[str, Interval]:
@@ -45,44 +62,56 @@ class Simulation:
 def simulate(
     scenario: ScenarioLike,
     method: MethodLike,
-    seed: int = 0,
+    *,
+    rates: float | Iterable[float] | None = None,
+    arrivals: str | None = None,
+    seeds: int | Iterable[int] = (0,),
     episodes: int = 1,
+    settings: Settings = (),
     tasks: Tasks | None = None,
     share_done: ShareDone | None = None,
-    *,
-    rate: float | None = None,
-    arrivals: str | None = None,
-    settings: Settings = (),
     device: str | None = None,
 ) -> Simulation:
-    """Play one method on one scenario: the episodes of one run.
+    """Play one method on one scenario: the episodes of a run, or of several.
 
-    `simulate("paper", "random", rate=220)`.
+    `simulate("paper", "random", rates=220)`.
 
     Args:
         scenario: A scenario, a preset's name or the path of a TOML file.
         method: A method's name as on the command line, a method, or its class.
-        seed: The seed of the run.
-        episodes: How many episodes to play.
+        rates: Tasks/s in each cell, one or several; the scenario's by default.
+        arrivals: The arrival process, likewise.
+        seeds: One or several, one run a seed at each rate.
+        episodes: How many episodes each run has.
+        settings: Further fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
         tasks: Tasks to play instead; episodes are windows of them (`cosmo.workload.windows`). The
             world is played as it is described: to have UEs in reach whenever they upload, name the
             trace in the scenario (`workload.trace`) instead.
         share_done: Called with the share of the work that is done, 0 to 1.
-        rate: Tasks/s in each cell, instead of the scenario's.
-        arrivals: The arrival process, likewise.
-        settings: Further fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
         device: "cpu" or "gpu", with the same results; by default, what `COSMO_DEVICE` says.
 
     Returns:
-        Outcomes and metrics of every episode.
+        Outcomes and metrics of every episode; of each run in `runs`.
 
     Raises:
         InputError: In one line, for what is not there or not allowed.
 
     """
-    where = as_scenario(scenario, settings, rate, arrivals)
-    [found] = simulate_runs(where, method, [seed], episodes, tasks, share_done, device=device)
-    return found
+    chosen, points = several_seeds(seeds), at_rates(scenario, settings, rates, arrivals)
+    runs: list[Simulation] = []
+    for done, where in enumerate(points):
+        share = part_of(share_done, done, len(points))
+        runs += simulate_runs(where, method, chosen, episodes, tasks, share, device=device)
+    if len(runs) == 1:
+        return runs[0]
+    played = [(seed, number) for seed in chosen for number in range(episodes)]
+    return Simulation(
+        [outcome for run in runs for outcome in run.outcomes],
+        [metrics for run in runs for metrics in run.episodes],
+        widened_at(points[0], played * len(points), tasks),
+        tuple(sorted({line for run in runs for line in run.remarks})),
+        tuple(runs),
+    )
 
 
 def simulate_runs(
@@ -95,7 +124,7 @@ def simulate_runs(
     first_episode: int = 0,
     device: str | None = None,
 ) -> list[Simulation]:
-    """The same for several runs, side by side; episodes are numbered from `first_episode` on."""
+    """Several runs at one load, side by side; episodes are numbered from `first_episode` on."""
     device = chosen_device(device)
     chosen = as_method(method)
     check_episodes(

@@ -33,6 +33,11 @@ def best_route(seen: Any, truth: Any, row: Any) -> Any:
 class FullInformation(Method, Yardstick):
     """Takes the faster feasible route by the true state, else rejects (not deployable)."""
 
+    reference = "a yardstick, for comparison only"
+    plain = (
+        "Knows the true state of every node, which no node can know; takes the faster route that is"
+        " in time."
+    )
     privileged = True
 
     def dispatcher(self, site: Site) -> Dispatcher:
@@ -48,4 +53,9 @@ class FullInformation(Method, Yardstick):
 class SharedKnowledge(FullInformation):
     """Takes the fastest route, knowing all nodes and all tasks in flight (not deployable)."""
 
+    reference = "a yardstick, for comparison only"
+    plain = (
+        "Knows the true state of every node and every task in flight, which no node can know; takes"
+        " the fastest route that is in time."
+    )
     behind_all = True

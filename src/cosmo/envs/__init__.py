@@ -6,7 +6,7 @@ Importing this registers `cosmo/Dispatch-v0` and `cosmo/Update-v0` with Gymnasiu
 
 try:
     import gymnasium
-    import pettingzoo  # noqa: F401
+    import pettingzoo
 except ImportError as error:  # pragma: no cover
     from cosmo.errors import InputError
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cosmo.control.arguments import ScenarioLike, as_scenario, several
+from cosmo.control.arguments import ScenarioLike, at_rates, several_seeds
 from cosmo.documents import Settings
-from cosmo.errors import InputError
 from cosmo.files import only_run
 from cosmo.learn import session
 from cosmo.learn.run import Run
@@ -19,7 +18,7 @@ def train(
     *,
     rates: float | Iterable[float] | None = None,
     arrivals: str | None = None,
-    seeds: Iterable[int] = (0, 1, 2),
+    seeds: int | Iterable[int] = (0, 1, 2),
     settings: Settings = (),
     training: Settings = (),
     config: str | Path | None = None,
@@ -35,7 +34,7 @@ def train(
         out: The folder to write to.
         rates: Tasks/s in each cell, one or several: every rate is trained with every seed.
         arrivals: The arrival process; like `rates`, the scenario's by default.
-        seeds: One run a seed; all runs are trained side by side.
+        seeds: One or several, one run a seed; all runs are trained side by side.
         settings: Fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
         training: Fields of the training, `{"episodes": 20, "en.batch": 16}` or as a list.
         config: A preset or TOML file of the training, the method's own by default.
@@ -50,23 +49,15 @@ def train(
         InputError: In one line, for bad input, or if the folder holds something else.
 
     """
-    where = as_scenario(scenario, settings, arrivals=arrivals)
-    loads = [where.workload.rate] if rates is None else several(rates)
-    points = [as_scenario(where, rate=each) for each in loads]
+    points = at_rates(scenario, settings, rates, arrivals)
     chosen = session.load_config_of(method, None if config is None else str(config), training)
-    runs = [Run(point, seed) for point in points for seed in _checked(list(seeds))]
+    runs = [Run(point, seed) for point in points for seed in several_seeds(seeds)]
     folder = Path(out)
     with only_run(folder):
         session.train(
             folder, method, runs, chosen, resume, on_episode=on_episode or _nothing, device=device
         )
     return load_controller(folder)
-
-
-def _checked(seeds: Sequence[int]) -> Sequence[int]:
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise InputError(f"seeds = {list(seeds)}: must be different whole numbers from 0 on")
-    return seeds
 
 
 def _nothing(episode: int, curves: Sequence[dict[str, float]]) -> None:

@@ -5,9 +5,8 @@ it is asked. Nothing here knows of a simulator: the same objects
 serve the embedded world, ns-3 and real nodes. The truth about other nodes is not in this room.
 """
 
-from cosmo.node.calls import NOTHING, RAW, Dispatcher, Method, Updater
+from cosmo.node.calls import NOTHING, RAW, Dispatcher, Hidden, Method, Updater
 from cosmo.node.feedback import DONE, EXPIRED, GIVEN_UP, REFUSED, Feedback
-from cosmo.node.hidden import Hidden
 from cosmo.node.observation import (
     NO_NODE,
     DispatchObservation,

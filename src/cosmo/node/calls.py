@@ -9,13 +9,13 @@ Every method, learned or not, goes through these calls, in batches of rows:
     updater.encode(states)          -> numbers           what a status carries, made at the SN (R28)
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosmo.node.feedback import Feedback
-from cosmo.node.hidden import NOTHING_HIDDEN, Hidden
 from cosmo.node.observation import (
     DispatchObservation,
     ResultObservation,
@@ -116,12 +116,35 @@ class Updater:
         return type(self).encode is Updater.encode
 
 
+@dataclass(frozen=True)
+class Hidden:
+    """What a site does that its nodes are not told, as far as people know it: for warnings to them,
+    never for a decision. A scenario says all of it, an operator perhaps nothing.
+    """
+
+    spread: float = 0.0  # of demands around those that nodes see (R35), sigma of a lognormal
+    load_ratio: float = 1.0  # the largest mean load of an EN over the mean of all (R36)
+    wave: float = 0.0  # amplitude with which loads rise and fall (R36)
+    tenants_ms: float = 0.0  # how long tenants of an SN stay as they are, on average (R39)
+    slowest: float = 1.0  # least speed factor of a node (R37)
+    between_failures_ms: float = float("inf")  # of an SN, on average (R38)
+    down_ms: float = 0.0  # how long an SN that failed stays down, on average
+    lost: float = 0.0  # share of the statuses that are lost
+
+
+NOTHING_HIDDEN = Hidden()
+
+
 class Method:
     """Base of all methods. Parameters of the constructor can be set on the command line.
 
     The first line of a subclass's docstring is what `cosmo methods` says about it.
     """
 
+    # For readers of a report, each said by the class itself: where the method comes from, and what
+    # it does where the summary takes terms of this package for granted.
+    reference: str = ""
+    plain: str = ""
     carries: int = NOTHING  # d: numbers in a status; NOTHING: SNs are never asked
     privileged: bool = False  # is handed the truth (R15) by name: a yardstick, not deployable
 

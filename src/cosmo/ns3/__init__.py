@@ -6,5 +6,3 @@ its own (`worker.py`), owned and watched by `process.py`; `worlds.py` is the doo
 """
 
 from cosmo.ns3.worlds import Ns3Worlds
-
-__all__ = ["Ns3Worlds"]

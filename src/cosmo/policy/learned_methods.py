@@ -20,6 +20,8 @@ from cosmo.policy.next.agents import next_agents
 
 Layers = Mapping[str, Mapping[str, NDArray[np.float32]]]  # by part, then by layer
 
+_PAPER = "the paper: Update for Decisions, Not Freshness"
+
 
 class Agents(Protocol):
     """Trained networks of one or several runs, a row each."""
@@ -59,6 +61,8 @@ class LearnedMethod:
 
     name: str
     summary: str
+    reference: str  # as `Method.reference` and `Method.plain`
+    plain: str
     scope: Literal["load", "scenario"]  # trained anew at each load, or once for all of a scenario
     agents: Callable[[Layers, Fields], Agents]  # from arrays and the configuration
     configuration: str  # module:name of its `Documents`
@@ -79,6 +83,10 @@ LEARNED = {
         LearnedMethod(
             name="cosmo",
             summary="Two agents that learn from utility: a semantic status, a gate, then a route.",
+            reference=_PAPER,
+            plain="Two trained controllers: the service node learns what to put into a status and"
+            " when to send it; the edge node learns whether to accept a task, then where to run"
+            " it.",
             scope="load",
             agents=paper_agents,
             configuration="cosmo.learn.config:CONFIGS",
@@ -88,6 +96,8 @@ LEARNED = {
         LearnedMethod(
             name="cosmo-flat",
             summary="The ablation of `cosmo`: one flat head over the same three actions.",
+            reference=_PAPER,
+            plain="As cosmo, but the edge node chooses among run, offload and reject in one step.",
             scope="load",
             agents=paper_agents,
             configuration="cosmo.learn.config:CONFIGS",
@@ -98,6 +108,9 @@ LEARNED = {
         LearnedMethod(
             name="cosmo-next",
             summary="One controller for all sites: backlog estimate, prices, updates if worth it.",
+            reference="the controller that comes with the CoSMO package",
+            plain="The edge node works out the queues of service nodes from its own traffic and"
+            " keeps room for later tasks; a status is sent when it is likely to change a decision.",
             scope="scenario",
             agents=next_agents,
             configuration="cosmo.learn.next.config:CONFIGS",

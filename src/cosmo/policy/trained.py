@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cosmo.errors import InputError
 from cosmo.node import Dispatcher, Hidden, Method, Site, Updater
-from cosmo.node.hidden import NOTHING_HIDDEN
+from cosmo.node.calls import NOTHING_HIDDEN
 from cosmo.policy.controller import load_controller
 from cosmo.policy.learned_methods import LEARNED, learned_method
 from cosmo.seeds import run_digest
@@ -95,7 +95,13 @@ TRAINED: dict[str, type[Trained]] = {
     name: type(
         "".join(word.title() for word in name.split("-")),
         (_WithShipped if each.shipped else Trained,),
-        {"__doc__": each.summary, "__module__": __name__, "name": name},
+        {
+            "__doc__": each.summary,
+            "__module__": __name__,
+            "name": name,
+            "reference": each.reference,
+            "plain": each.plain,
+        },
     )
     for name, each in LEARNED.items()
 }

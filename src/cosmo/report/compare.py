@@ -15,6 +15,7 @@ from cosmo.control.arguments import (
     as_scenario,
     as_settings,
     several,
+    several_seeds,
 )
 from cosmo.documents import Settings
 from cosmo.errors import InputError
@@ -171,7 +172,7 @@ def compare(
     *,
     rates: float | Iterable[float] | None = None,
     arrivals: str | Sequence[str] | None = None,
-    seeds: Iterable[int] = (0, 1, 2),
+    seeds: int | Iterable[int] = (0, 1, 2),
     episodes: int = 5,
     focus: str | None = None,
     settings: Settings = (),
@@ -189,7 +190,7 @@ def compare(
             class.
         rates: Tasks/s in each cell, one or several; the scenario's by default.
         arrivals: One or several arrival processes; the scenario's by default.
-        seeds: One run a seed.
+        seeds: One or several, one run a seed.
         episodes: Evaluation episodes of each run.
         focus: The method that the verdict is about; the first by default.
         settings: Fields of the scenario, `{"sn.slots": 6}` or `["sn.slots=6"]`.
@@ -219,7 +220,7 @@ def compare(
             "description": f"{', '.join(named)} on {where.name}",
             "scenarios": [where.name],
             **_loads(where, arrivals, rates),
-            "seeds": list(seeds),
+            "seeds": several_seeds(seeds),
             "episodes": episodes,
             # Each value of a swept parameter is a method by another name.
             "focus": focus or (None if of_methods else next(iter(named))),

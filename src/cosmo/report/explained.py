@@ -22,54 +22,6 @@ from cosmo.workload import Tasks, duration_ms, is_as_recorded, recorded_windows,
 
 _MOST_BYTES, _MOST_SIGNS = 1_000_000, 300  # of a method's file; of what is shown of it
 _ONE_LOAD = "No other load was played: what holds here may not hold at another one."
-_PAPER = "the paper: Update for Decisions, Not Freshness"
-_BASELINE = "a baseline of the paper"
-_OURS = "a rule of the CoSMO package"
-# Where a method comes from, by its name without parameters.
-REFERENCES = {
-    **dict.fromkeys(("all-local", "all-offload", "local-until-full", "aov-gap"), _BASELINE),
-    "aoi-threshold": f"{_BASELINE}; Yates et al., Age of information: an introduction and survey,"
-    " 2021",
-    "aoci-online": f"{_BASELINE}; Peng et al., age of changed information, 2024, as it cites it",
-    "prequal": "Wydrowski et al., Load is not what you should balance, NSDI 2024",
-    "admission-control": "Envoy's admission control; Beyer et al., Site reliability engineering",
-    "power-of-d": "Mitzenmacher, The power of two choices in randomized load balancing, 2001",
-    "piggyback": "load reports on responses, as in ORCA (Envoy, gRPC)",
-    **dict.fromkeys(("self-tracking", "back-off", "priced-books", "adaptive-prices"), _OURS),
-    **dict.fromkeys(("cosmo", "cosmo-flat"), _PAPER),
-    "cosmo-next": "the controller that comes with the CoSMO package",
-    **dict.fromkeys(("periodic", "never", "random"), "a textbook rule"),
-    "jbt": "Zhou et al., join below threshold: low-complexity heavy-traffic delay-optimal load"
-    " balancing, 2017",
-    "jiq": "Lu et al., Join-Idle-Queue, 2011",
-    "lsq": "Vargaftik et al., LSQ: load balancing with multiple dispatchers, 2020",
-    "sparse-jsq": "van der Boor et al., Hyper-scalable JSQ with sparse feedback, 2019",
-    "aoii": "Maatouk et al., The age of incorrect information, 2020",
-    "in-flight": "least outstanding requests, as proxies do it",
-    "leaky-bucket": "Turner, the leaky bucket, 1986",
-    "full-information": "a yardstick, for comparison only",
-    "shared-knowledge": "a yardstick, for comparison only",
-}
-# Where the line of `cosmo methods` takes terms of this package for granted.
-_PLAIN = {
-    "aoi-threshold": "The service node sends its state when the last one that has arrived reaches"
-    " the age that theory calls best.",
-    "aov-gap": "The service node sends its state when it has moved far enough from the one that it"
-    " sent last.",
-    "aoci-online": "The service node sends its state when the last one has been out of date for a"
-    " time that it learns.",
-    "cosmo": "Two trained controllers: the service node learns what to put into a status and when"
-    " to send it; the edge node learns whether to accept a task, then where to run it.",
-    "cosmo-flat": "As cosmo, but the edge node chooses among run, offload and reject in one step.",
-    "cosmo-next": "The edge node works out the queues of service nodes from its own traffic and"
-    " keeps room for later tasks; a status is sent when it is likely to change a decision.",
-    "power-of-d": "The edge node compares a few service nodes, drawn at random for each task, and"
-    " takes the one with the shortest wait; only a subset of them sends it a status.",
-    "full-information": "Knows the true state of every node, which no node can know; takes"
-    " the faster route that is in time.",
-    "shared-knowledge": "Knows the true state of every node and every task in flight, which no node"
-    " can know; takes the fastest route that is in time.",
-}
 DRAWN = 6  # nodes of each kind that the drawing has room for
 _PROCESSES = {
     "deterministic": "at equal distances in time",
@@ -141,13 +93,6 @@ def terms(scenario: Scenario) -> list[tuple[str, str]]:
     ]
 
 
-# The paper does not say which rule its edge node used: the plain names come close to its numbers.
-_ESTIMATES = {
-    f"{name}/estimate": f"{name} with a stronger rule at the edge node"
-    for name in ("aoi-threshold", "aov-gap", "aoci-online")
-}
-
-
 def methods(study: Study, names: Sequence[str]) -> list[dict[str, str]]:
     """Of each method: `method`, `summary` in one sentence, `reference`."""
     trainings = study.plan.trainings()
@@ -155,21 +100,20 @@ def methods(study: Study, names: Sequence[str]) -> list[dict[str, str]]:
     for name in names:
         spec = trainings[name].method if name in trainings else name
         base = spec.partition(":")[0]
-        try:
-            kind, parameters = kind_of(spec, METHODS) if base in METHODS else (None, {})
-        except InputError:
-            kind, parameters = None, {}
-        if kind is None and base.startswith("periodic-"):
-            kind, base = METHODS["periodic"], "periodic"
-        summary = _PLAIN.get(base) or (_own_words(study, spec) if kind is None else kind.summary())
+        kind, parameters = kind_of(spec, METHODS) if base in METHODS else (None, {})
+        if base.startswith("periodic-"):
+            kind = METHODS["periodic"]
+        if kind is None:
+            summary = _own_words(study, spec)
+            reference = f"from {base}" if base != name else "own"
+        else:
+            summary, reference = vars(kind).get("plain") or kind.summary(), kind.reference
         chosen = ", ".join(f"{key} = {value}" for key, value in parameters.items())
-        plain = base.removesuffix("/estimate")
         found.append(
             {
                 "method": name,
                 "summary": summary.replace("`", "") + (f" Here {chosen}." if chosen else ""),
-                "reference": _ESTIMATES.get(base)
-                or REFERENCES.get(plain, f"from {base}" if base != name else "own"),
+                "reference": reference,
             }
         )
     return found

@@ -2,8 +2,8 @@
 
 import html
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cosmo.measure import interval_text
@@ -68,6 +68,16 @@ class Table:
     def header(self) -> list[str]:
         """The columns' names with their units."""
         return [column.head for column in self.columns]
+
+    def only(self, title: str, names: Mapping[str, str]) -> "Table":
+        """Some of its columns, by other names, below a title of their own."""
+        places = [self.header.index(name) for name in names]
+        columns = (
+            replace(self.columns[place], name=name, unit="")
+            for place, name in zip(places, names.values(), strict=True)
+        )
+        rows = (tuple(row[place] for place in places) for row in self.rows)
+        return Table(title, tuple(columns), tuple(rows))
 
     def texts(self) -> list[list[str]]:
         """All values as they are read: rows of plain text, not yet escaped for any format."""

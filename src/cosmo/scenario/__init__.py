@@ -3,14 +3,3 @@
 from cosmo.scenario.files import changed, dump, load, preset_names, scenario_from, without_trace
 from cosmo.scenario.links import Links
 from cosmo.scenario.model import Scenario
-
-__all__ = [
-    "Links",
-    "Scenario",
-    "changed",
-    "dump",
-    "load",
-    "preset_names",
-    "scenario_from",
-    "without_trace",
-]

@@ -73,5 +73,5 @@ def try_focus(plan: Plan) -> None:
             here = at_load(scenario, process, rate)
             window_ms = min(here.episode.window_ms, here.episode.warmup_ms + _TRIAL_MS)
             short = changed(here, {"episode.window_ms": window_ms})
-            simulate(short, method(name), plan.seeds[0], 1)
+            simulate(short, method(name), seeds=plan.seeds[:1])
             return

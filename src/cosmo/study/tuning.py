@@ -20,7 +20,7 @@ from typing import Any
 import polars
 
 import cosmo
-from cosmo.control.arguments import ScenarioLike, as_scenario, several
+from cosmo.control.arguments import ScenarioLike, as_scenario, several, several_seeds
 from cosmo.documents import Settings
 from cosmo.errors import InputError
 from cosmo.files import made_folder, only_run, read_record, temporary_folder, write_record
@@ -109,7 +109,7 @@ def tune(
     *,
     rates: float | Iterable[float] | None = None,
     arrivals: str | Sequence[str] | None = None,
-    seeds: Iterable[int] = (0, 1, 2),
+    seeds: int | Iterable[int] = (0, 1, 2),
     episodes: int = 5,
     trials: int = 32,
     metric: str = "success_rate",
@@ -132,7 +132,7 @@ def tune(
             `{"keep": [2, 3]}` for values, or as on the command line, `["interval_ms=1:1000:log"]`.
         rates: Tasks/s in each cell, one or several; the scenario's by default.
         arrivals: One or several arrival processes; the scenario's by default.
-        seeds: One run a seed.
+        seeds: One or several, one run a seed.
         episodes: Validation episodes of each run at each load.
         trials: Settings to try at most; all of them, if there are no more.
         metric: The setting with the greatest mean of it over the loads is chosen.
@@ -157,7 +157,7 @@ def tune(
         over=as_texts(over),
         arrivals=tuple(processes or [world.workload.arrivals]),
         rates=tuple([world.workload.rate] if rates is None else several(rates)),
-        seeds=tuple(seeds),
+        seeds=tuple(several_seeds(seeds)),
         episodes=episodes,
         metric=metric,
         seed=search_seed,

@@ -254,7 +254,7 @@ class TrainUnit(Unit):
         points = [(scenario,) * count for scenario in self.played_on] if self.everywhere else [each]
         rows = []
         for done, scenarios in enumerate(points):
-            found = evaluate(controller, scenarios, episodes=self.episodes)
+            found = evaluate(controller, scenario=scenarios, episodes=self.episodes)
             for scenario, seed, result in zip(scenarios, controller.seeds, found, strict=True):
                 rows += result_rows(scenario, self.label, seed, result)
             report(0.9 + 0.1 * (done + 1) / len(points))

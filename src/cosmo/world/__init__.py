@@ -9,17 +9,3 @@ from cosmo.world.site import hidden_of, site_of
 from cosmo.world.truth import Settled, Truth
 from cosmo.world.watch import Watcher
 from cosmo.world.worlds import Network, Worlds
-
-__all__ = [
-    "Batch",
-    "Decisions",
-    "Network",
-    "Outcome",
-    "Settled",
-    "StatusRecord",
-    "Truth",
-    "Watcher",
-    "Worlds",
-    "hidden_of",
-    "site_of",
-]

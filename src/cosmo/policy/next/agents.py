@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosmo.errors import InputError
 from cosmo.node import Dispatcher, Hidden, Method, Site, Updater
-from cosmo.node.hidden import NOTHING_HIDDEN
+from cosmo.node.calls import NOTHING_HIDDEN
 from cosmo.policy.controller_fields import Fields, Shapes, size
 from cosmo.policy.next.en import NextDispatcher
 from cosmo.policy.next.met import met_by_ens, met_by_sns

@@ -22,7 +22,7 @@ from cosmo.node.units import BYTES_PER_MS
 from cosmo.policy.next.arrival_rates import ArrivalRates
 from cosmo.policy.next.settings import NextSettings
 from cosmo.policy.next.status_encoding import StatusEncoding
-from cosmo.policy.queue import append, first_slots
+from cosmo.policy.rules.site import first_slots
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,6 +39,14 @@ class Seen:
 
     before: Arrays
     task: Arrays
+
+
+def _append(free: Floats, place: tuple[Ints, ...], arrival: Floats, service: Floats) -> Floats:
+    """Put a task on the slot that is free first, at each place; when it will be done, in ms."""
+    slot = free[place].argmin(axis=1)
+    finish: Floats = np.maximum(arrival, free[(*place, slot)]) + service
+    free[(*place, slot)] = finish
+    return finish
 
 
 def _rows_of(tasks: DispatchObservation) -> tuple[Any, Any]:
@@ -204,13 +212,13 @@ class BacklogEstimate:
 
     def _write_local(self, tasks: DispatchObservation, seen: Seen, local: Ints) -> None:
         place = tasks.world[local], tasks.en[local]
-        append(self._local_free, place, tasks.time_ms[local], seen.task["local_service"][local])
+        _append(self._local_free, place, tasks.time_ms[local], seen.task["local_service"][local])
 
     def _write_sent(self, tasks: DispatchObservation, seen: Seen, sent: Ints, column: Ints) -> None:
         there = tasks.world[sent], tasks.en[sent], column
         arrival = tasks.time_ms[sent] + tasks.up_backlog_ms[sent, column]
         arrival = arrival + seen.task["transfer"][sent, column]
-        finish = append(self._free, there, arrival, seen.task["service"][sent, column])
+        finish = _append(self._free, there, arrival, seen.task["service"][sent, column])
         if not self._settings.evidence:  # nothing is heard of them: the first to be done makes way
             entry = (*there, self._finish[there].argmin(axis=1))
         else:
@@ -307,7 +315,7 @@ class BacklogEstimate:
             some = tuple(index[which] for index in there)
             at = (*some, entry[which])
             service = self._cycles[at] / nodes.cycles_per_ms[sn[which]]
-            self._finish[at] = append(self._free, some, self._arrival[at], service)
+            self._finish[at] = _append(self._free, some, self._arrival[at], service)
             coming[which, entry[which]] = False
         now = tasks.time_ms[row, None]
         # SNs have different numbers of slots; one that is not there is never free.

@@ -141,6 +141,7 @@ def dispatcher(site: Site, horizon_ms: float = HORIZON_MS, table: Floats = TABLE
 class AdaptivePrices(Method):
     """As `priced-books`, with a price that follows the arrivals of the last `horizon_ms`."""
 
+    reference = "a rule of the CoSMO package"
     carries = NOTHING
 
     def __init__(self, horizon_ms: Positive = HORIZON_MS) -> None:

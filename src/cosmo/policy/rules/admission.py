@@ -105,6 +105,8 @@ def dispatcher(
 class AdmissionControl(AoiThreshold):
     """Rejects at random in proportion to recent failures, in front of `aoi-threshold/estimate`."""
 
+    reference = "Envoy's admission control; Beyer et al., Site reliability engineering"
+
     def __init__(
         self,
         threshold: Share = 0.95,

@@ -164,6 +164,14 @@ def forget(node: Any, state: Any) -> None:
 class AociOnline(OnRawStatus):
     """Sends the raw state when the age of changed information reaches a learned threshold."""
 
+    reference = (
+        "a baseline of the paper; Peng et al., age of changed information, 2024, as it cites it"
+    )
+    plain = (
+        "The service node sends its state when the last one has been out of date for a time that it"
+        " learns."
+    )
+
     def __init__(
         self,
         cost_ms2: Positive = 660.0,

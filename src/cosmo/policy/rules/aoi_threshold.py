@@ -52,6 +52,15 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
 class AoiThreshold(OnRawStatus):
     """Sends the raw state when its acknowledged age reaches the theoretical optimum."""
 
+    reference = (
+        "a baseline of the paper; Yates et al., Age of information: an introduction and survey,"
+        " 2021"
+    )
+    plain = (
+        "The service node sends its state when the last one that has arrived reaches the age that"
+        " theory calls best."
+    )
+
     def __init__(self, kappa: Positive = 5.1) -> None:
         self.kappa = kappa
 

@@ -84,6 +84,12 @@ def forget(node: Any, state: Any) -> None:
 class AovGap(OnRawStatus):
     """Sends the raw state when it has moved by `threshold` from the status sent last."""
 
+    reference = "a baseline of the paper"
+    plain = (
+        "The service node sends its state when it has moved far enough from the one that it sent"
+        " last."
+    )
+
     def __init__(
         self,
         threshold: Positive = 0.048,

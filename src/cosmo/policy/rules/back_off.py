@@ -42,6 +42,7 @@ def hear(fact: Any, state: Any) -> None:
 class BackOff(Method):
     """As `self-tracking`, and avoids an SN for `pause_ms` after a refusal or a late result."""
 
+    reference = "a rule of the CoSMO package"
     carries = NOTHING
 
     def __init__(self, pause_ms: Positive = 25.0) -> None:

@@ -31,6 +31,8 @@ def local_first(seen: Any, state: Any, row: Any) -> Any:
 class AllLocal(Method):
     """Runs every task on its EN."""
 
+    reference = "a baseline of the paper"
+
     def dispatcher(self, site: Site) -> Dispatcher:
         """Stateless."""
         return RuleDispatcher(site, EnRule(local, local), Nothing())
@@ -39,6 +41,8 @@ class AllLocal(Method):
 class AllOffload(Method):
     """Offloads every task, to several SNs in turn."""
 
+    reference = "a baseline of the paper"
+
     def dispatcher(self, site: Site) -> Dispatcher:
         """Stateless."""
         return RuleDispatcher(site, EnRule(in_turn, in_turn), Nothing())
@@ -46,6 +50,8 @@ class AllOffload(Method):
 
 class LocalUntilFull(Method):
     """Runs a task on its EN while the EN has room, else offloads it."""
+
+    reference = "a baseline of the paper"
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """Stateless."""

@@ -145,6 +145,7 @@ def forget(node: Any, state: Any) -> None:
 class JoinIdleQueue(Method):
     """SNs offer idle slots to one EN at a time; tasks take an offered slot, else any SN."""
 
+    reference = "Lu et al., Join-Idle-Queue, 2011"
     carries = OFFER
 
     def __init__(self, caution: Positive = CAUTION) -> None:

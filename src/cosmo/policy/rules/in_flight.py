@@ -94,6 +94,7 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
 class InFlight(Method):
     """No updates; the SN with the fewest own tasks in flight a slot, if the EN would be late."""
 
+    reference = "least outstanding requests, as proxies do it"
     carries = NOTHING
 
     def __init__(self, caution: Positive = CAUTION, hot_ms: Positive | None = None) -> None:

@@ -69,6 +69,7 @@ def forget(node: Any, state: Any) -> None:
 class AgeOfIncorrectInformation(Method):
     """SNs report once an EN was wrong for `age_ms` about whether a task would be in time there."""
 
+    reference = "Maatouk et al., The age of incorrect information, 2020"
     carries = BIT
 
     def __init__(

@@ -185,6 +185,10 @@ def updater(site: Site, low_ms: float, high_ms: float, keep: int) -> Updater:
 class JoinBelowThreshold(Method):
     """SNs report when their wait crosses thresholds; a random SN of those below takes the task."""
 
+    reference = (
+        "Zhou et al., join below threshold: low-complexity heavy-traffic delay-optimal load"
+        " balancing, 2017"
+    )
     carries = BIT
 
     def __init__(

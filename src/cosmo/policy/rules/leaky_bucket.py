@@ -110,6 +110,7 @@ def hear(fact: Any, state: Any) -> None:
 class LeakyBucket(Method):
     """No updates; local first, else the SN with the lowest leaky bucket of own tasks."""
 
+    reference = "Turner, the leaky bucket, 1986"
     carries = NOTHING
 
     def __init__(

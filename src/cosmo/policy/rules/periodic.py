@@ -47,6 +47,7 @@ class OnRawStatus(Method):
 class Periodic(OnRawStatus):
     """Sends the raw state every `interval_ms`; the EN takes the faster feasible route by it."""
 
+    reference = "a textbook rule"
     strict = False
 
     def __init__(self, interval_ms: Positive = 100.0) -> None:
@@ -60,6 +61,7 @@ class Periodic(OnRawStatus):
 class Never(OnRawStatus):
     """Sends no updates; the EN assumes that the SN is idle."""
 
+    reference = "a textbook rule"
     strict = False
 
     def updater(self, site: Site) -> Updater:
@@ -67,8 +69,11 @@ class Never(OnRawStatus):
         return RuleUpdater(SnRule(send_never), Clock(np.inf))
 
 
-def by_estimate(kind: type[OnRawStatus]) -> type[OnRawStatus]:
-    """The same updates, with the stronger EN rule `estimate`."""
+def by_estimate(name: str, kind: type[OnRawStatus]) -> type[OnRawStatus]:
+    """The same updates as the method of this name, with the stronger EN rule `estimate`."""
     summary = kind.summary().removesuffix(".") + "; the EN takes the faster feasible route."
-    body = {"strict": False, "__doc__": summary, "__module__": kind.__module__}
+    # The paper does not say which rule its EN used: the plain names come close to its numbers.
+    reference = f"{name} with a stronger rule at the edge node"
+    body = {"reference": reference, "strict": False}
+    body |= {"__doc__": summary, "__module__": kind.__module__}
     return type(f"{kind.__name__}Estimate", (kind,), body)

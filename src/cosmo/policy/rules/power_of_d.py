@@ -268,6 +268,12 @@ class _OfSubset(Method):
 class PowerOfD(_OfSubset):
     """The best of `d` random SNs from a subset; only these send their status to the EN."""
 
+    reference = "Mitzenmacher, The power of two choices in randomized load balancing, 2001"
+    plain = (
+        "The edge node compares a few service nodes, drawn at random for each task, and takes the"
+        " one with the shortest wait; only a subset of them sends it a status."
+    )
+
     def __init__(
         self,
         d: PositiveInt = 2,
@@ -289,6 +295,8 @@ class PowerOfD(_OfSubset):
 
 class Piggyback(_OfSubset):
     """As `power-of-d`, with statuses that are attached to results."""
+
+    reference = "load reports on responses, as in ORCA (Envoy, gRPC)"
 
     def __init__(
         self,

@@ -143,6 +143,7 @@ def dispatcher(site: Site, quantile: float, oldest_ms: float, most_uses: int) ->
 class Prequal(Method):
     """Probes load and latency; takes the lowest latency among nodes that are not overloaded."""
 
+    reference = "Wydrowski et al., Load is not what you should balance, NSDI 2024"
     carries = PROBE
 
     def __init__(

@@ -79,6 +79,7 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
 class PricedBooks(Method):
     """As `self-tracking`, and refuses large tasks the sooner, the fuller the nodes are."""
 
+    reference = "a rule of the CoSMO package"
     carries = NOTHING
 
     def __init__(self, most_cycles: Positive = 1.8e6, price: Positive = 2.5e4) -> None:

@@ -218,6 +218,7 @@ class _QueueViews(Method):
 class LocalShortestQueue(_QueueViews):
     """The shortest queue by each EN's own view; SNs refresh the view of one EN at a time."""
 
+    reference = "Vargaftik et al., LSQ: load balancing with multiple dispatchers, 2020"
     results_shorten = one_at_a_time = True
 
     def __init__(
@@ -231,6 +232,8 @@ class LocalShortestQueue(_QueueViews):
 
 class SparseJoinShortestQueue(_QueueViews):
     """The shortest queue by upper bounds that own tasks raise and rare statuses set anew."""
+
+    reference = "van der Boor et al., Hyper-scalable JSQ with sparse feedback, 2019"
 
     def __init__(
         self,

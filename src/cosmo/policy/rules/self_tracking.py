@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import NO_NODE, NOTHING, Dispatcher, Method, Site
-from cosmo.policy.queue import first_slots
 from cosmo.policy.rules.run import EnRule, RuleDispatcher
 from cosmo.policy.rules.site import (
     Known,
     best_so_far,
     comes_first,
+    first_slots,
     known_of,
     needed_bytes,
     remote_delay_ms,
@@ -142,6 +142,7 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
 class SelfTracking(Method):
     """No updates; the EN estimates the SN's backlog from what it has offloaded itself."""
 
+    reference = "a rule of the CoSMO package"
     carries = NOTHING
 
     def dispatcher(self, site: Site) -> Dispatcher:

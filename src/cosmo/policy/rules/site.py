@@ -1,5 +1,6 @@
 """What rules know of their site, as flat arrays, and what all of them ask of a task and its SNs."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,13 @@ class Known(NamedTuple):
     result_ms: Floats  # [EN, k] from the finish at the SN until the result is back
     packet_bytes: float
     reservation_floor_bytes: float
+
+
+def first_slots(slots: Ints, before: Sequence[int] = ()) -> Floats:
+    """[*before, *node, slot] when each slot of nodes will be free: at once; missing ones never."""
+    free = np.zeros((*before, *slots.shape, int(slots.max())))
+    free[..., np.arange(free.shape[-1]) >= slots[..., None]] = np.inf
+    return free
 
 
 def given(values: NDArray[Any]) -> NDArray[Any]:

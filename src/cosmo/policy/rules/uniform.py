@@ -27,6 +27,8 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
 class Random(Method):
     """Decides at random, all actions with equal probability."""
 
+    reference = "a textbook rule"
+
     def dispatcher(self, site: Site) -> Dispatcher:
         """Draws of its own for every world."""
         return RuleDispatcher(site, EnRule(decide), State(no_draws(site, 1)))
