@@ -24,6 +24,7 @@ from cosmo.errors import InputError
 from cosmo.files import MOST_TABLE, opened
 from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
+from cosmo.workload.cells import check_columns, one_line
 from cosmo.workload.generate import deadlines_ms
 from cosmo.workload.table import Tasks
 
@@ -155,16 +156,11 @@ def _table(file: Path, columns: tuple[str, ...], header: bool) -> polars.DataFra
     """The columns of a CSV file as texts."""
     names: Any = None if header else list(columns)
     try:
-        with opened(file, MOST_TABLE):  # Polars reads it by its name, in pieces
-            pass
-        table = polars.read_csv(file, has_header=header, new_columns=names, infer_schema=False)
-    except OSError as error:
-        raise InputError(f"'{file}': cannot be read ({error.strerror or error})") from None
+        with one_line(f"'{file}'"), opened(file, MOST_TABLE):  # Polars reads it by its name
+            table = polars.read_csv(file, has_header=header, new_columns=names, infer_schema=False)
     except polars.exceptions.PolarsError as error:
         raise InputError(f"'{file}': is no CSV file ({str(error).splitlines()[0]})") from None
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise InputError(f"'{file}': column {missing[0]} is missing, needed: {','.join(columns)}")
+    check_columns(file, table.columns, columns)
     return table.with_row_index("line", offset=2 if header else 1)
 
 
