@@ -25,7 +25,7 @@ from cosmo.files import MOST_TABLE, opened
 from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
 from cosmo.workload.cells import check_columns, one_line
-from cosmo.workload.generate import deadlines_ms
+from cosmo.workload.logs import filled
 from cosmo.workload.table import Tasks
 
 Floats = NDArray[np.float64]
@@ -125,9 +125,9 @@ def imported(
         start = start + later
     order = np.argsort(start, kind="stable")[:most]
     start = start[order]
-    count, ens = len(order), scenario.en.count
+    ens = scenario.en.count
     span_s = float(start[-1] - start[0])
-    wanted_ms = 1000.0 * (count - 1) / (rate * ens)
+    wanted_ms = 1000.0 * (len(order) - 1) / (rate * ens)
     time = (start - start[0]) * (wanted_ms / span_s if span_s > 0.0 else 0.0)
     en = _by_turns([recorded.group[k] for k in order], ens)
     ue = _by_turns([recorded.member[k] for k in order], scenario.ues)
@@ -135,15 +135,7 @@ def imported(
     work = recorded.work_s[order]
     median = float(np.median(work[work > 0.0])) if (work > 0.0).any() else 1.0
     cycles = np.clip(np.round(work / median * 0.5 * (low + high)), low, high)
-    size = np.round(
-        stream(seed, Purpose.INPUT_BYTES, 0).uniform(*scenario.workload.input_bytes, count)
-    )
-    slack = stream(seed, Purpose.SLACK, 0).uniform(*scenario.workload.deadline.slack_ms, count)
-    deadline = np.empty(count)
-    for cell in range(ens):
-        here = en == cell
-        deadline[here] = deadlines_ms(scenario, cell, size[here], cycles[here], slack[here])
-    return Tasks(time, en, ue, size, cycles, deadline)
+    return filled(scenario, time, en, ue, {"cycles": cycles}, seed, [])
 
 
 def _by_turns(names: list[str], places: int) -> NDArray[np.int64]:
