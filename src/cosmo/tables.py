@@ -9,7 +9,7 @@ from pathlib import Path
 import polars
 
 from cosmo.errors import InputError
-from cosmo.files import MOST_CSV, MOST_TABLE, opened, read_bytes, whole_file
+from cosmo.files import MOST_TABLE, opened, whole_file
 
 
 def table_format(path: Path) -> str:
@@ -34,14 +34,6 @@ def read_parquet(path: Path, wrong: str) -> polars.DataFrame:
             raise
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise InputError(f"{wrong} ({reason[:200]})") from None
-
-
-def csv_text(path: Path) -> io.StringIO:
-    """A CSV file in UTF-8 as `csv.reader` takes it.
-
-    Raises OSError as `read_parquet` does, UnicodeDecodeError if it is no text.
-    """
-    return io.StringIO(read_bytes(path, MOST_CSV).decode("utf-8-sig"), newline="")
 
 
 @contextmanager

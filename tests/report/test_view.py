@@ -165,9 +165,9 @@ _HEADER = "time_ms,ue,input_bytes,cycles,deadline_ms,kind,decided_ms,action,fate
         ("", "is not a decision log (column time_ms is missing; a daemon writes one"),
         ("time_ms,ue\n1,2\n", "column input_bytes is missing"),
         (_HEADER, "has no task in it"),
-        (f"{_HEADER}\n0,0,1,1,1,,0,x,DONE,1,0", "row 1: action = 'x': must be a whole number"),
-        (f"{_HEADER}\n0,0,1,1,1,,0,0,WELL,1,0", "row 1: fate = 'WELL': must be one of DONE, LATE"),
-        (f"{_HEADER}\n0,0,1,1", "row 1: 4 values, must be 11"),
+        (f"{_HEADER}\n0,0,1,1,1,,0,x,DONE,1,0", "line 2: action = 'x': must be a whole number"),
+        (f"{_HEADER}\n0,0,1,1,1,,0,0,WELL,1,0", "line 2: fate = 'WELL': must be one of DONE, LATE"),
+        (f"{_HEADER}\n0,0,1,1", "line 2: 4 values, must be 11"),
         (f"{_HEADER},status_age_ms,status\n0,0,1,1,1,,0,0,DONE,1,0,1;2,3;x", "status = 'x': must"),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_number_of_a_log_that_no_page_can_show_is_refused(cosmo, tmp_path, nam
     log.write_text("\n".join([header, ",".join(cells), *rest]))
     code, out, err = cosmo("view", log)
     assert (code, out) == (2, "")
-    assert f"row 1: {name} = {odd!r}: must be a finite number" in err
+    assert f"line 2: {name} = {odd!r}: must be a finite number" in err
     assert not log.with_suffix(".html").exists()
 
 
@@ -232,7 +232,7 @@ def test_odd_cells_of_a_log_are_taken_or_refused_in_one_line(cosmo, tmp_path, na
     code, out, err = cosmo("view", log)
     assert (code, out) == (2 if allowed else 0, "")
     assert allowed is None or (
-        f"row 1: {name} = {odd!r}: {allowed}" in err and "\n" not in err[:-1]
+        f"line 2: {name} = {odd!r}: {allowed}" in err and "\n" not in err[:-1]
     )
 
 

@@ -89,7 +89,7 @@ def test_cells_that_an_event_does_not_need_are_not_read(tmp_path):
         ("9,task,sn:0,,0,1,", "line 3: input_bytes = '0': must be greater than 0"),
         ("9,task,sn:0,,1,inf,", "line 3: cycles = 'inf': must be greater than 0"),
         ("9,task,sn:0,,1,1,-1", "line 3: true_cycles = '-1': must be greater than 0"),
-        ("9,task,sn:0", "line 3: must have 7 values, as the header has"),
+        ("9,task,sn:0", "line 3: 3 values, must be 7 as in the header"),
     ],
 )
 def test_a_bad_row_is_refused_in_one_line(row, wrong, tmp_path):

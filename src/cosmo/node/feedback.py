@@ -31,12 +31,4 @@ class Feedback:
 
     def rows(self, chosen: NDArray[np.bool_]) -> "Feedback":
         """Some of the rows."""
-        return Feedback(
-            self.world[chosen],
-            self.en[chosen],
-            self.task[chosen],
-            self.action[chosen],
-            self.fate[chosen],
-            self.in_time[chosen],
-            self.time_ms[chosen],
-        )
+        return Feedback(*(getattr(self, name)[chosen] for name in self.__slots__))

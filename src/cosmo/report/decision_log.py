@@ -5,7 +5,6 @@ knows what was true: true backlogs and delays of the ways that were not taken ar
 recording. Logs of before have no statuses either.
 """
 
-import csv
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
@@ -14,7 +13,8 @@ from typing import Any
 
 from cosmo.errors import InputError
 from cosmo.report.recording import FORMAT
-from cosmo.tables import csv_text, read_parquet
+from cosmo.workload.cells import Cells
+from cosmo.workload.decision_logs import decision_cells
 
 _NUMBERS = (
     "time_ms", "ue", "input_bytes", "cycles", "deadline_ms", "decided_ms", "action", "ended_ms",
@@ -34,10 +34,8 @@ def is_decision_log(path: Path) -> bool:
 
 def read_decisions(path: Path) -> dict[str, Any]:
     """A recording of a log (CSV or Parquet); InputError in one line if it is none."""
-    table = _table(path)
-    rows = len(table["time_ms"])
-    if not rows:
-        raise InputError(f"'{path}': has no task in it")
+    cells = decision_cells(path, (*_NUMBERS, "kind", "fate"))
+    table, rows = _table(cells), len(cells)
     told = max((text.count(";") + 1 for text in table["status_age_ms"] if text), default=0)
     sns = max(_number_of_sns(table), told)
     if rows * (sns + 1) > _MOST_NUMBERS:
@@ -73,8 +71,8 @@ def read_decisions(path: Path) -> dict[str, Any]:
             "finished": [_short(time) for time in table["ended_ms"]],
             "rerun": [bool(again) for again in table["rerun"]],
             "outcome": table["fate"],
-            "age": _told(path, table, "status_age_ms", sns, lambda numbers: numbers[0]),
-            "semantic": _told(path, table, "status", sns, list),
+            "age": _told(cells, table, "status_age_ms", sns, lambda numbers: numbers[0]),
+            "semantic": _told(cells, table, "status", sns, list),
             "en_requests": inside[0],
             "sn_requests": [list(counts) for counts in zip(*inside[1:], strict=True)]
             if sns
@@ -110,33 +108,21 @@ def _present(table: dict[str, list[Any]], node: int, sns: int) -> list[int]:
     return [bisect_left(came, time) - bisect_right(left, time) for time in table["time_ms"]]
 
 
-def _table(path: Path) -> dict[str, list[Any]]:
+def _table(cells: Cells) -> dict[str, list[Any]]:
     """The columns as lists, checked; what is not known of a time is NaN."""
-    try:
-        read = _csv_columns(path) if path.suffix == ".csv" else _parquet_columns(path)
-    except OSError as error:
-        raise InputError(f"'{path}': cannot be read ({error.strerror})") from None
-    wanted = (*_NUMBERS, "kind", "fate")
-    missing = [name for name in wanted if name not in read]
-    if missing:
-        raise InputError(
-            f"'{path}': is not a decision log (column {missing[0]} is missing; a daemon writes one"
-            " where log.decisions says)"
-        )
-    found: dict[str, list[Any]] = {name: [str(value) for value in read[name]] for name in wanted}
+    found: dict[str, list[Any]] = {name: cells.texts(name) for name in ("kind", "fate")}
     for name in _OF_STATUSES:
-        found[name] = list(map(str, read[name])) if name in read else [""] * len(found["fate"])
+        found[name] = cells.texts(name) if name in cells.header else [""] * len(cells)
     for name in _NUMBERS:
-        for row, text in enumerate(found[name], start=1):
-            found[name][row - 1] = _number(path, row, name, text)
-    for row, fate in enumerate(found["fate"], start=1):
+        texts = enumerate(cells.texts(name))
+        found[name] = [_number(cells, row, name, text) for row, text in texts]
+    for row, fate in enumerate(found["fate"]):
         if fate not in _FATES:
-            allowed = ", ".join(_FATES)
-            raise InputError(f"'{path}', row {row}: fate = {fate!r}: must be one of {allowed}")
+            raise cells.refused(row, f"fate = {fate!r}: must be one of {', '.join(_FATES)}")
     return found
 
 
-def _number(path: Path, row: int, name: str, text: str) -> float:
+def _number(cells: Cells, row: int, name: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -148,40 +134,24 @@ def _number(path: Path, row: int, name: str, text: str) -> float:
         allowed = f"a whole number from -1 to {_MOST_WHOLE[name]}"
         right = right and number == int(number) and -1 <= number <= _MOST_WHOLE[name]
     if not right:
-        raise InputError(f"'{path}', row {row}: {name} = {text!r}: must be {allowed}")
+        raise cells.refused(row, f"{name} = {text!r}: must be {allowed}")
     return number
 
 
 def _told(
-    path: Path, table: dict[str, list[Any]], name: str, sns: int, of: Callable[[list[float]], Any]
+    cells: Cells, table: dict[str, list[Any]], name: str, sns: int, of: Callable[[list[float]], Any]
 ) -> list[Any]:
     """What the log has of each SN, by task: null where nothing had been heard of any, or of one."""
     found: list[Any] = []
-    for row, text in enumerate(table[name], start=1):
+    for row, text in enumerate(table[name]):
         parts = [
-            of([_number(path, row, name, number) for number in part.split()])
+            of([_number(cells, row, name, number) for number in part.split()])
             if part.strip()
             else None
             for part in text.split(";")
         ]
         found.append([*parts, *[None] * (sns - len(parts))] if text else None)
     return found
-
-
-def _csv_columns(path: Path) -> dict[str, list[str]]:
-    try:
-        header, *rows = [row for row in csv.reader(csv_text(path)) if row] or [[]]
-    except (ValueError, csv.Error):
-        raise InputError(f"'{path}': is not a decision log (not CSV in UTF-8)") from None
-    for row, values in enumerate(rows, start=1):
-        if len(values) != len(header):
-            raise InputError(f"'{path}', row {row}: {len(values)} values, must be {len(header)}")
-    return {name: [row[place] for row in rows] for place, name in enumerate(header)}
-
-
-def _parquet_columns(path: Path) -> dict[str, list[Any]]:
-    table = read_parquet(path, f"'{path}': is not a decision log (not Parquet)")
-    return {name: table[name].to_list() for name in table.columns}
 
 
 def _short(value: float) -> float | None:

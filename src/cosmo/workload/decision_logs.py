@@ -6,16 +6,17 @@ that is given, or those whose names differ only in the number at their end (`a.c
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario
-from cosmo.workload.decision_fit import check_fits, decision_log, number_of
-from cosmo.workload.log_files import Log
+from cosmo.workload.cells import Cells, read_cells
 from cosmo.workload.logs import Imported
 from cosmo.workload.table import Tasks
+from cosmo.workload.trace import Columns, check_fits, check_tasks
 
 _NUMBERS = ("ue", "input_bytes", "cycles", "deadline_ms")
 _NEEDED = ("time_ms", *_NUMBERS, "action", "fate")
@@ -36,21 +37,23 @@ def merged_decisions(place: Path, scenario: Scenario) -> Imported:
             f" {scenario.name!r} has {scenario.en.count}; name their site with --scenario"
         )
     count = sum(map(len, files.values()))
-    columns: dict[str, list[float]] = {name: [] for name in ("time", "en", *_NUMBERS)}
+    parts: list[Columns] = []
     for name, paths in files.items():
         for path in paths:
-            log = _checked(path, scenario)
-            clock = "epoch_ms" if "epoch_ms" in log.header else "time_ms"
+            cells = decision_cells(path, _NEEDED)
+            clock = "epoch_ms" if "epoch_ms" in cells.header else "time_ms"
             if clock == "time_ms" and count > 1:
                 raise InputError(
                     f"'{path}': column epoch_ms is missing, so that it cannot be brought together"
                     " with others; daemons of this version write it"
                 )
-            columns["time"] += _column(path, log, clock)
-            columns["en"] += [ens[name]] * len(log.rows)
-            for field in _NUMBERS:
-                columns[field] += _column(path, log, field)
-    table = {name: np.array(values, np.float64) for name, values in columns.items()}
+            check_fits(cells, scenario.links.most_sns)
+            columns = {field: cells.numbers(field) for field in (clock, *_NUMBERS)}
+            columns["en"] = np.full(len(cells), float(ens[name]))
+            check_tasks(cells, columns, scenario.en.count, scenario.ues)
+            columns["time"] = columns.pop(clock)
+            parts.append(columns)
+    table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(table["time"], kind="stable")
     table = {name: values[order] for name, values in table.items()}
     tasks = Tasks(
@@ -78,28 +81,16 @@ def _files(place: Path) -> dict[str, list[Path]]:
     return found
 
 
-def _checked(path: Path, scenario: Scenario) -> Log:
-    log = decision_log(path)
-    missing = [name for name in _NEEDED if name not in log.header]
+def decision_cells(path: Path, needed: Sequence[str]) -> Cells:
+    """A decision log; InputError in one line if it is none, with these columns and a task."""
+    cells = read_cells(path, kind="parquet" if path.suffix == ".parquet" else "csv")
+    missing = [name for name in needed if name not in cells.header]
     if missing:
-        raise InputError(f"'{path}': is not a decision log (column {missing[0]} is missing)")
-    if log.bad:
-        line, text = log.bad[0]
-        raise InputError(f"'{path}', {log.unit} {line}: {text}")
-    check_fits(path, scenario.links.most_sns)
-    for line, row in zip(log.lines, log.rows, strict=True):
-        ue = number_of(path, row, "ue")
-        if not (0 <= ue < scenario.ues and ue == int(ue)):
-            raise InputError(
-                f"'{path}', {log.unit} {line}: ue = {ue:g}: must be a whole number from 0 to"
-                f" {scenario.ues - 1}, the UEs of a cell (--set ue.count=NUMBER)"
-            )
-    return log
-
-
-def _column(path: Path, log: Log, name: str) -> list[float]:
-    found = [number_of(path, row, name) for row in log.rows]
-    for line, value in zip(log.lines, found, strict=True):
-        if name in ("input_bytes", "cycles", "deadline_ms") and not value > 0.0:
-            raise InputError(f"'{path}', {log.unit} {line}: {name} = {value:g}: must be over 0")
-    return found
+        raise InputError(
+            f"'{path}': is not a decision log (column {missing[0]} is missing; a daemon writes one"
+            " where log.decisions says)"
+        )
+    cells.check_whole()
+    if not len(cells):
+        raise InputError(f"'{path}': has no task in it")
+    return cells

@@ -5,11 +5,9 @@ Columns are time_ms, event, node, factor, input_bytes, cycles, true_cycles. `eve
 others); `node` is `en:0` or `sn:1`. What an event does not need is left empty, and not read.
 """
 
-import csv
 import math
 import os
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars
 
-from cosmo.errors import InputError
 from cosmo.scenario import Scenario
 from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
-from cosmo.tables import csv_text, read_parquet, write_table
+from cosmo.tables import write_table
+from cosmo.workload.cells import Cells, check_columns, read_cells
 from cosmo.workload.node_events import Event, node_events
 from cosmo.workload.table import FAILS, RETURNS, SPEED, BackgroundTasks, Episode, NodeEvents
 
@@ -57,8 +55,11 @@ def read_events(path: Path, ens: int, sns: int) -> Happenings:
     happens: list[Event] = []
     tasks: list[tuple[float, ...]] = []
     last, down = 0.0, set[int]()
-    for place, row in _rows(path):
-        read = _Row(f"{path}, {place}", row)
+    cells = read_cells(path, "events")
+    check_columns(path, cells.header, ("time_ms", "event", "node"))
+    cells.check_whole()
+    for number, row in enumerate(cells.rows()):
+        read = _Row(cells, number, row)
         time = read.number("time_ms", MOST_MS, zero=True)
         if time < last:
             read.refuse("time_ms", "must not be less than in the row before")
@@ -111,14 +112,14 @@ def write_events(path: Path, episode: Episode, ens: int) -> None:
 class _Row:
     """The cells of a row: texts of a CSV file, values of a Parquet file."""
 
-    def __init__(self, place: str, cells: dict[str, Any]) -> None:
-        self._place, self._cells = place, cells
+    def __init__(self, table: Cells, row: int, cells: dict[str, Any]) -> None:
+        self._table, self._row, self._cells = table, row, cells
 
     def refuse(self, name: str, allowed: str) -> None:
         """The one line."""
         value = self._cells.get(name)
         shown = "missing" if value is None else f"{value:g}" if _is_number(value) else repr(value)
-        raise InputError(f"{self._place}: {name} = {shown}: {allowed}")
+        raise self._table.refused(self._row, f"{name} = {shown}: {allowed}")
 
     def is_empty(self, name: str) -> bool:
         """Whether a cell says nothing."""
@@ -152,42 +153,6 @@ class _Row:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place and cells of each row."""
-    try:
-        if path.suffix == ".parquet":
-            table = read_parquet(path, f"events = '{path}': not a Parquet file")
-            _check_header(path, table.columns)
-            for number, row in enumerate(table.iter_rows(named=True), 1):
-                yield f"row {number}", row
-        elif path.suffix == ".csv":
-            reader = csv.DictReader(csv_text(path), skipinitialspace=True)
-            _check_header(path, list(reader.fieldnames or []))
-            for row in reader:
-                if None in row or None in row.values():
-                    raise InputError(
-                        f"{path}, line {reader.line_num}: must have {len(reader.fieldnames or [])}"
-                        " values, as the header has"
-                    )
-                yield f"line {reader.line_num}", {k: v.strip() for k, v in row.items()}
-        else:
-            raise InputError(f"events = '{path}': must end in .csv or .parquet")
-    except OSError as error:
-        reason = error.strerror or "no such file"
-        raise InputError(f"events = '{path}': cannot be read ({reason})") from None
-    except UnicodeDecodeError:
-        raise InputError(f"events = '{path}': not a text file in UTF-8") from None
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}") from None
-
-
-def _check_header(path: Path, header: list[str]) -> None:
-    for name in ("time_ms", "event", "node"):
-        if name not in header:
-            needed = ",".join(EVENT_COLUMNS)
-            raise InputError(f"{path}: column {name} is missing, columns are {needed}")
 
 
 def _tenants(tasks: list[tuple[float, ...]]) -> BackgroundTasks:

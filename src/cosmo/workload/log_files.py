@@ -1,15 +1,14 @@
 """Logs of tasks as files: CSV, Parquet, JSON lines, read row by row; bad rows are kept apart."""
 
-import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from cosmo.errors import InputError
 from cosmo.files import MOST_CSV, read_bytes
-from cosmo.tables import csv_text, read_parquet
+from cosmo.workload.cells import one_line, read_cells
 
 
 @dataclass(frozen=True)
@@ -25,48 +24,17 @@ class Log:
 
 def read_log(path: Path, kind: Literal["csv", "parquet", "jsonl"]) -> Log:
     """InputError in one line if the file cannot be read as that kind at all."""
-    readers: dict[str, Callable[[Path], Log]] = {
-        "csv": _read_csv, "parquet": _read_parquet, "jsonl": _read_jsonl,
-    }  # fmt: skip
-    try:
-        found = readers[kind](path)
-    except OSError as error:
-        raise InputError(f"'{path}': cannot be read ({error.strerror or error})") from None
-    except UnicodeDecodeError:
-        raise InputError(f"'{path}': not a text file in UTF-8") from None
+    if kind == "jsonl":
+        with one_line(f"'{path}'"):
+            found = _read_jsonl(path)
+    else:
+        cells = read_cells(path, kind=kind)
+        if len(set(cells.header)) < len(cells.header):
+            raise InputError(f"'{path}': two columns have the same name")
+        found = Log(cells.header, cells.rows(), list(cells.lines), cells.unit, cells.bad)
     if not found.rows and not found.bad:
         raise InputError(f"'{path}': has no row in it")
     return found
-
-
-def _read_csv(path: Path) -> Log:
-    text = csv_text(path)
-    first = text.readline()
-    text.seek(0)
-    # Spreadsheets of half the world separate by semicolons; a header says so by having no comma.
-    separator = next((sign for sign in (",", ";", "\t") if sign in first), ",")
-    reader = csv.reader(text, delimiter=separator)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        if len(set(header)) < len(header):
-            raise InputError(f"'{path}': two columns have the same name")
-        log = Log(header, [], [], "line")
-        for row in reader:
-            if len(row) == len(header):
-                log.rows.append(dict(zip(header, row, strict=True)))
-                log.lines.append(reader.line_num)
-            elif row:
-                wrong = f"{len(row)} values, must be {len(header)} as in the header"
-                log.bad.append((reader.line_num, wrong))
-    except csv.Error as error:
-        raise InputError(f"'{path}', line {reader.line_num}: {error}") from None
-    return log
-
-
-def _read_parquet(path: Path) -> Log:
-    table = read_parquet(path, f"'{path}': not a Parquet file")
-    rows = table.rows(named=True)
-    return Log(table.columns, rows, list(range(1, len(rows) + 1)), "row")
 
 
 def _read_jsonl(path: Path) -> Log:

@@ -88,7 +88,7 @@ def tasks_of_log(
     one = np.zeros(len(time), np.int64)
     en, ues = _placed("en", names, scenario.en.count, one, notes), scenario.ues
     ue = _placed("ue", names, ues, en, notes) if "ue" in names else _in_turn(en, ues)
-    return Imported(_filled(scenario, time, en, ue, values, seed, notes), notes)
+    return Imported(filled(scenario, time, en, ue, values, seed, notes), notes)
 
 
 def _numbers(
@@ -195,11 +195,14 @@ def _in_turn(en: NDArray[np.int64], ues: int) -> NDArray[np.int64]:
     return found
 
 
-def _filled(
+def filled(
     scenario: Scenario, time: Floats, en: NDArray[np.int64], ue: NDArray[np.int64],
     values: dict[str, Floats], seed: int, notes: list[str],
 ) -> Tasks:  # fmt: skip
-    """The tasks, with what is missing filled as the scenario's own tasks are made (R2, R3)."""
+    """The tasks, with what is missing filled as the scenario's own tasks are made (R2, R3).
+
+    `values` are [task], NaN where a log says nothing; `notes` gets a line for each that is filled.
+    """
     count, load = len(time), scenario.workload
     drawn = {
         "input_bytes": np.round(

@@ -24,7 +24,8 @@ from cosmo.errors import InputError
 from cosmo.files import MOST_TABLE, opened
 from cosmo.scenario import Scenario
 from cosmo.seeds import Purpose, stream
-from cosmo.workload.generate import deadlines_ms
+from cosmo.workload.cells import check_columns, one_line
+from cosmo.workload.logs import filled
 from cosmo.workload.table import Tasks
 
 Floats = NDArray[np.float64]
@@ -124,9 +125,9 @@ def imported(
         start = start + later
     order = np.argsort(start, kind="stable")[:most]
     start = start[order]
-    count, ens = len(order), scenario.en.count
+    ens = scenario.en.count
     span_s = float(start[-1] - start[0])
-    wanted_ms = 1000.0 * (count - 1) / (rate * ens)
+    wanted_ms = 1000.0 * (len(order) - 1) / (rate * ens)
     time = (start - start[0]) * (wanted_ms / span_s if span_s > 0.0 else 0.0)
     en = _by_turns([recorded.group[k] for k in order], ens)
     ue = _by_turns([recorded.member[k] for k in order], scenario.ues)
@@ -134,15 +135,7 @@ def imported(
     work = recorded.work_s[order]
     median = float(np.median(work[work > 0.0])) if (work > 0.0).any() else 1.0
     cycles = np.clip(np.round(work / median * 0.5 * (low + high)), low, high)
-    size = np.round(
-        stream(seed, Purpose.INPUT_BYTES, 0).uniform(*scenario.workload.input_bytes, count)
-    )
-    slack = stream(seed, Purpose.SLACK, 0).uniform(*scenario.workload.deadline.slack_ms, count)
-    deadline = np.empty(count)
-    for cell in range(ens):
-        here = en == cell
-        deadline[here] = deadlines_ms(scenario, cell, size[here], cycles[here], slack[here])
-    return Tasks(time, en, ue, size, cycles, deadline)
+    return filled(scenario, time, en, ue, {"cycles": cycles}, seed, [])
 
 
 def _by_turns(names: list[str], places: int) -> NDArray[np.int64]:
@@ -155,16 +148,11 @@ def _table(file: Path, columns: tuple[str, ...], header: bool) -> polars.DataFra
     """The columns of a CSV file as texts."""
     names: Any = None if header else list(columns)
     try:
-        with opened(file, MOST_TABLE):  # Polars reads it by its name, in pieces
-            pass
-        table = polars.read_csv(file, has_header=header, new_columns=names, infer_schema=False)
-    except OSError as error:
-        raise InputError(f"'{file}': cannot be read ({error.strerror or error})") from None
+        with one_line(f"'{file}'"), opened(file, MOST_TABLE):  # Polars reads it by its name
+            table = polars.read_csv(file, has_header=header, new_columns=names, infer_schema=False)
     except polars.exceptions.PolarsError as error:
         raise InputError(f"'{file}': is no CSV file ({str(error).splitlines()[0]})") from None
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise InputError(f"'{file}': column {missing[0]} is missing, needed: {','.join(columns)}")
+    check_columns(file, table.columns, columns)
     return table.with_row_index("line", offset=2 if header else 1)
 
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from cosmo.world import layout
 from cosmo.world.answers import BAD_ACTION, BAD_INTERVAL, BAD_NUMBERS
 from cosmo.world.check import check_episode, check_size
 from cosmo.world.outcome import Outcome
-from cosmo.world.records import EN_TURN, RUNNING, SN_TURN
+from cosmo.world.records import EN_TURN, RUNNING, SN_TURN, Records
 from cosmo.world.truth import Settled, Truth
 from cosmo.world.turns import (
     EN_ROWS,
@@ -170,15 +171,7 @@ class Batch(ABC):
 
     def settled(self) -> Settled:
         """Tasks whose outcome became final since the last turn; not for policies (R15)."""
-        rows = self._turn.settled[: self._turn.counts[SETTLED_ROWS]]
-        return Settled(
-            world=rows["world"],
-            task=rows["task"],
-            en=rows["en"],
-            action=rows["action"],
-            outcome=rows["outcome"],
-            time_ms=rows["time_ms"],
-        )
+        return Settled(**_columns(self._turn.settled[: self._turn.counts[SETTLED_ROWS]]))
 
     @abstractmethod
     def outcome(self, world: int) -> Outcome:
@@ -240,75 +233,38 @@ class Batch(ABC):
         )
 
 
+def _columns(records: Records) -> dict[str, Any]:
+    """Fields of records by name, as they are in what nodes see."""
+    return {name: records[name] for name in records.dtype.names or ()}
+
+
 def _dispatch(turn: Turn, rows: int) -> DispatchObservation:
-    task = turn.seen.dispatch[:rows]
+    seen = turn.seen
     return DispatchObservation(
-        world=task["world"],
-        en=task["en"],
-        ue=task["ue"],
-        task=task["task"],
-        time_ms=task["time_ms"],
-        generated_ms=task["generated_ms"],
-        input_bytes=task["input_bytes"],
-        cycles=task["cycles"],
-        deadline_ms=task["deadline_ms"],
-        throughput_mbps=task["throughput_mbps"],
-        throughput_trend_mbps=task["throughput_trend_mbps"],
-        residual_ms=task["residual_ms"],
-        en_state=task["en_state"],
-        en_speed=task["en_speed"],
-        local_wait_ms=task["local_wait_ms"],
-        local_room=task["local_room"],
-        sn=turn.seen.sn[:rows],
-        status=turn.seen.status[:rows],
-        status_ms=turn.seen.status_ms[:rows],
-        up_link_mbps=turn.seen.up_link_mbps[:rows],
-        up_backlog_ms=turn.seen.up_backlog_ms[:rows],
+        **_columns(seen.dispatch[:rows]),
+        sn=seen.sn[:rows],
+        status=seen.status[:rows],
+        status_ms=seen.status_ms[:rows],
+        up_link_mbps=seen.up_link_mbps[:rows],
+        up_backlog_ms=seen.up_backlog_ms[:rows],
     )
 
 
 def _update(turn: Turn, rows: int) -> UpdateObservation:
-    status = turn.seen.update[:rows]
+    seen = turn.seen
     return UpdateObservation(
-        world=status["world"],
-        sn=status["sn"],
-        time_ms=status["time_ms"],
-        sn_state=status["sn_state"],
-        sn_speed=status["sn_speed"],
-        up_since_ms=status["up_since_ms"],
-        en=turn.seen.en[:rows],
-        acknowledged=turn.seen.acknowledged[:rows],
-        acknowledged_ms=turn.seen.acknowledged_ms[:rows],
-        recent_delay_ms=status["recent_delay_ms"],
-        recent_success=status["recent_success"],
-        recent_failure=status["recent_failure"],
-        down_link_mbps=turn.seen.down_link_mbps[:rows],
+        **_columns(seen.update[:rows]),
+        en=seen.en[:rows],
+        acknowledged=seen.acknowledged[:rows],
+        acknowledged_ms=seen.acknowledged_ms[:rows],
+        down_link_mbps=seen.down_link_mbps[:rows],
     )
 
 
 def _result(turn: Turn, rows: int) -> ResultObservation:
-    leaving = turn.seen.result[:rows]
-    return ResultObservation(
-        world=leaving["world"],
-        sn=leaving["sn"],
-        en=leaving["en"],
-        time_ms=leaving["time_ms"],
-        sn_state=leaving["sn_state"],
-        sn_speed=leaving["sn_speed"],
-        up_since_ms=leaving["up_since_ms"],
-        acknowledged=turn.seen.result_acknowledged[:rows],
-        acknowledged_ms=leaving["acknowledged_ms"],
-    )
+    acknowledged = turn.seen.result_acknowledged[:rows]
+    return ResultObservation(**_columns(turn.seen.result[:rows]), acknowledged=acknowledged)
 
 
 def _feedback(turn: Turn, rows: int) -> Feedback:
-    told = turn.seen.feedback[:rows]
-    return Feedback(
-        world=told["world"],
-        en=told["en"],
-        task=told["task"],
-        action=told["action"],
-        fate=told["fate"],
-        in_time=told["in_time"],
-        time_ms=told["time_ms"],
-    )
+    return Feedback(**_columns(turn.seen.feedback[:rows]))

@@ -14,6 +14,7 @@ EN_ROWS, SN_ROWS, SETTLED_ROWS, FEEDBACK_ROWS, UNFINISHED, ERROR, STALLED, HOLDI
 RIDE_ROWS = 8
 COUNTS = 9
 
+# Fields have the names that they have in `cosmo.node`: `Batch` makes observations of them.
 DISPATCH_ROW = np.dtype(
     [
         ("world", "i8"),
