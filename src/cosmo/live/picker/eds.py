@@ -16,15 +16,6 @@ from cosmo.errors import InputError
 from cosmo.live import wire
 from cosmo.live.config import Tls
 from cosmo.live.peers import CHANNEL_OPTIONS, channel_credentials
-from cosmo.live.picker.descriptors import (
-    BYTES,
-    ENUM,
-    INT32,
-    REPEATED_STRING,
-    STRING,
-    Fields,
-    described,
-)
 from cosmo.live.picker.endpoints import MOST_ENDPOINTS
 
 STREAM = "/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints"
@@ -43,34 +34,10 @@ _OPTIONS = [
 _INVALID = 3  # gRPC's code of a response that cannot be taken
 _USED, _DEGRADED = (0, 1), 5  # unknown and healthy; any other state is left out
 
-_MESSAGES: dict[str, Fields] = {
-    "Any": [("type_url", 1, STRING), ("value", 2, BYTES)],
-    "Status": [("code", 1, INT32), ("message", 2, STRING)],
-    "Node": [("id", 1, STRING), ("cluster", 2, STRING), ("user_agent_name", 6, STRING)],
-    "DiscoveryRequest": [
-        *(("version_info", 1, STRING), ("node", 2, "Node"), ("resource_names", 3, REPEATED_STRING)),
-        *(("type_url", 4, STRING), ("response_nonce", 5, STRING), ("error_detail", 6, "Status")),
-    ],
-    "DiscoveryResponse": [
-        *(("version_info", 1, STRING), ("resources", 2, "*Any")),
-        *(("type_url", 4, STRING), ("nonce", 5, STRING)),
-    ],
-    "Weight": [("value", 1, ENUM)],
-    "SocketAddress": [("address", 2, STRING), ("port_value", 3, ENUM)],
-    "Address": [("socket_address", 1, "SocketAddress")],
-    "Endpoint": [("address", 1, "Address")],
-    "LbEndpoint": [
-        *(("endpoint", 1, "Endpoint"), ("health_status", 2, ENUM)),
-        ("load_balancing_weight", 4, "Weight"),
-    ],
-    "LocalityLbEndpoints": [("lb_endpoints", 2, "*LbEndpoint"), ("priority", 5, ENUM)],
-    "ClusterLoadAssignment": [
-        *(("cluster_name", 1, STRING), ("endpoints", 2, "*LocalityLbEndpoints")),
-    ],
-}
-_class = described("cosmo/eds_messages.proto", "cosmo.picker.eds", _MESSAGES)
-DiscoveryRequest, DiscoveryResponse = _class("DiscoveryRequest"), _class("DiscoveryResponse")
-ClusterLoadAssignment = _class("ClusterLoadAssignment")
+DiscoveryRequest, DiscoveryResponse, ClusterLoadAssignment = (
+    wire.message_class(name, "cosmo.picker.eds")
+    for name in ("DiscoveryRequest", "DiscoveryResponse", "ClusterLoadAssignment")
+)
 _read_response, _read_assignment = (
     wire.reader(DiscoveryResponse),
     wire.reader(ClusterLoadAssignment),
