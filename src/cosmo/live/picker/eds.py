@@ -49,7 +49,7 @@ class Where(NamedTuple):
 
     server: str  # HOST:PORT
     cluster: str
-    encrypted: bool
+    tls: Tls | None  # the certificates of who asks; None: in the clear
 
 
 class Weighed(NamedTuple):
@@ -59,31 +59,38 @@ class Weighed(NamedTuple):
     weight: int
 
 
-def where_of(spec: str) -> Where:
-    """Of HOST:PORT/CLUSTER, with https:// before it if encrypted; InputError for anything else."""
+def where_of(spec: str, tls: Tls | None) -> Where:
+    """Of HOST:PORT/CLUSTER, with https:// before it if encrypted; InputError for anything else, and
+    for https:// without certificates in `tls`.
+    """
     match = _SPEC.fullmatch(spec)
     if match is None or int(match[2].rpartition(":")[2]) > 65535:
         raise InputError(
             f"picker.endpoints: {spec!r} must look like HOST:PORT/CLUSTER or"
             " https://HOST:PORT/CLUSTER after eds:"
         )
-    return Where(match[2], match[3], bool(match[1]))
+    if not match[1]:
+        return Where(match[2], match[3], None)
+    if tls is None or not tls.certificate:
+        raise InputError(
+            f"tls.certificate = '': must be given, as picker.endpoints = 'eds:{spec}' asks for"
+            " encryption"
+        )
+    return Where(match[2], match[3], tls)
 
 
-def _channel(where: Where, tls: Tls | None) -> grpc.aio.Channel:
-    credentials = None if tls is None or not where.encrypted else channel_credentials(tls)
-    if credentials is None:
+def _channel(where: Where) -> grpc.aio.Channel:
+    if where.tls is None:
         return grpc.aio.insecure_channel(where.server, _OPTIONS)
-    return grpc.aio.secure_channel(where.server, credentials, _OPTIONS)
+    return grpc.aio.secure_channel(where.server, channel_credentials(where.tls), _OPTIONS)
 
 
-async def discovered(
-    where: Where, node: str, tls: Tls | None = None
-) -> AsyncGenerator[list[Weighed] | str, None]:
+async def discovered(where: Where, node: str) -> AsyncGenerator[list[Weighed] | str, None]:
     """Endpoints of one stream, whenever the server tells of them, or why a response was refused;
-    ends with the stream. OSError if the server cannot be reached, or hangs up.
+    ends with the stream. OSError if the server cannot be reached, or hangs up; InputError if the
+    certificates cannot be read.
     """
-    async with _channel(where, tls) as channel:
+    async with _channel(where) as channel:
         call = channel.stream_stream(STREAM, DiscoveryRequest.SerializeToString, _read_response)()
         asking = DiscoveryRequest(resource_names=[where.cluster], type_url=TYPE)
         asking.node.id, asking.node.user_agent_name = node, "cosmo"
@@ -174,21 +181,19 @@ def lines_of(found: list[Weighed], slots: int) -> list[str]:
     ]
 
 
-async def watched(
-    where: Where, node: str, slots: int, tls: Tls | None = None
-) -> AsyncGenerator[list[str] | str, None]:
+async def watched(where: Where, node: str, slots: int) -> AsyncGenerator[list[str] | str, None]:
     """Lines of endpoints, or what went wrong, without end: one stream after another, with longer
-    and longer pauses while the server cannot be reached.
+    and longer pauses while the server cannot be reached, or certificates are replaced.
     """
     pause_s = first_s = 0.2
     while True:
         why = f"{where.server}: the stream has ended"
         try:
-            async with contextlib.aclosing(discovered(where, node, tls)) as changes:
+            async with contextlib.aclosing(discovered(where, node)) as changes:
                 async for found in changes:
                     pause_s = first_s
                     yield found if isinstance(found, str) else lines_of(found, slots)
-        except OSError as error:
+        except (OSError, InputError) as error:
             why = str(error)[:200]
         yield why
         await asyncio.sleep(pause_s)
