@@ -93,9 +93,13 @@ gallery: .venv/ready
 notebooks: .venv/ready
 	$(BIN)/python docs/notebooks.py
 
-# The descriptor set of the live protocol, after cosmo_live.proto has changed.
+# The descriptor sets of messages, after a .proto file has changed: our own protocol, and Envoy's as far as it is used.
+PROTOC := $(BIN)/python -m grpc_tools.protoc
+LIVE := src/cosmo/live
 proto: .venv/ready
-	$(BIN)/python -m grpc_tools.protoc -I src/cosmo/live --descriptor_set_out src/cosmo/live/cosmo_live.binpb cosmo_live.proto
+	$(PROTOC) -I $(LIVE) --descriptor_set_out $(LIVE)/cosmo_live.binpb cosmo_live.proto
+	$(PROTOC) -I $(LIVE)/protos --include_imports --descriptor_set_out $(LIVE)/protos.binpb \
+	  $(sort $(shell find $(LIVE)/protos -name '*.proto'))
 
 # What would be published: built, checked, and used from an empty environment.
 dist-check: .venv-tools/ready

@@ -28,6 +28,7 @@ EXTRA = "[lab]"
 NEEDED = (
     "cosmo/py.typed",
     "cosmo/live/cosmo_live.binpb",
+    "cosmo/live/protos.binpb",
     "cosmo/scenario/presets/paper.toml",
     "cosmo/study/presets/paper.toml",
 )

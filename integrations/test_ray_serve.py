@@ -120,10 +120,13 @@ def test_rejections_and_local_runs_go_to_the_least_busy_replica():
         assert router.redirected == 6
 
 
-@pytest.mark.parametrize("method", ["self-tracking", "leaky-bucket", "power-of-d", "cosmo-next"])
-def test_other_methods_decide_too_and_spread_requests(method):
+@pytest.mark.parametrize(
+    "method", ["self-tracking", "leaky-bucket", "power-of-d", "cosmo-next", "prequal"]
+)
+def test_other_methods_decide_too_and_spread_requests(method, caplog):
     router = Alone(method)
     chosen = [router.route("abcd")[1][0] for _ in range(40)]
+    assert not caplog.records  # no fault
     counts = np.unique(chosen, return_counts=True)[1]
     assert len(counts) >= 3  # power-of-d keeps to three of them
     assert counts.max() <= 20

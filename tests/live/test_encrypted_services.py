@@ -1,12 +1,15 @@
 """Pages of metrics and xDS servers behind TLS, with the certificates of the node that asks."""
 
 import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
 
 import grpc
 import pytest
 
 from cosmo.errors import InputError
 from cosmo.live.picker.envoy_config import envoy_of
+from cosmo.live.picker.sources import source_of
 from live.certificates import Authority
 from live.nodes import play, until
 from live.picker_scenes import picker, picker_config
@@ -145,6 +148,42 @@ def test_envoy_asks_the_xds_server_as_the_picker_does(ours):
     ]
     plain = envoy_of(picker_config("eds:xds.internal:18000/web"), "127.0.0.1:8080")
     assert not any("transport_socket" in each for each in plain["static_resources"]["clusters"])
+
+
+def test_a_source_that_is_encrypted_is_refused_without_certificates():
+    told = picker_config("eds:xds.internal:18000/web")
+    wanted = "eds:https://xds.internal:18000/web"
+    group = told.picker.model_copy(update={"endpoints": wanted})
+    for tls in (None, told.tls):
+        with pytest.raises(InputError) as refused:
+            source_of(group, tls)
+        assert str(refused.value) == (
+            "tls.certificate = '': must be given, as picker.endpoints ="
+            f" {wanted!r} asks for encryption"
+        )
+
+
+def test_an_xds_server_is_asked_again_after_certificates_were_away(ours):
+    """As while they are replaced."""
+
+    async def scene():
+        told = ours.fields("picker0")
+        key = Path(told["tls__key"])
+        xds = XdsServer(credentials(ours, "localhost"))
+        async with AsyncExitStack() as stack:
+            async with xds.up():
+                port = xds.port
+                where = f"eds:https://localhost:{port}/shop"
+                serving = await stack.enter_async_context(picker(where, synced=False, **told))
+                await until(lambda: xds.asked, "the picker asks")
+                away = key.rename(key.with_suffix(".away"))
+            log, asked = serving.log._stream, len(xds.asked)
+            await until(lambda: "tls.key" in log.getvalue(), "that is said")
+            away.rename(key)
+            async with xds.up(port):
+                await until(lambda: len(xds.asked) > asked, "the picker asks again")
+
+    play(scene())
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import grpc
+import grpc_tools
 import pytest
-from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pb2, descriptor_pool
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_tools import protoc
 
@@ -32,13 +33,32 @@ def test_no_node_looks_at_the_wall_clock():
     assert dated == ["decisions.py", "logs.py"]
 
 
-def test_the_messages_are_what_protoc_makes_of_the_file(tmp_path):
-    folder = Path(wire.__file__).parent
-    out = tmp_path / "out"
-    code = protoc.main(["protoc", f"-I{folder}", f"--descriptor_set_out={out}", wire.FILE])
-    assert code == 0
-    [made] = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file
-    assert made == wire.DESCRIPTION, "make proto"
+@pytest.mark.parametrize(
+    ("folder", "kept"), [(".", "cosmo_live.binpb"), ("protos", "protos.binpb")]
+)
+def test_the_messages_are_what_protoc_makes_of_the_files(tmp_path, folder, kept):
+    live, out = Path(wire.__file__).parent, tmp_path / "out"
+    root = live / folder
+    files = [wire.FILE] if folder == "." else [str(each) for each in sorted(root.rglob("*.proto"))]
+    google = Path(grpc_tools.__file__).parent / "_proto"
+    options = ["--include_imports", f"--descriptor_set_out={out}"]
+    assert protoc.main(["protoc", f"-I{root}", f"-I{google}", *options, *files]) == 0
+    made, shipped = (
+        {each.name: each for each in descriptor_pb2.FileDescriptorSet.FromString(data).file}
+        for data in (out.read_bytes(), (live / kept).read_bytes())
+    )
+    assert made == shipped, "make proto"
+
+
+def test_applications_may_have_these_messages_from_elsewhere():
+    """The usual pool stays free of Envoy's names: an application may import its whole packages."""
+    for name in (
+        ("OrcaLoadReport", "xds.data.orca.v3"),
+        ("ProcessingRequest", "envoy.service.ext_proc.v3"),
+    ):
+        wire.message_class(*name)
+        with pytest.raises(KeyError):
+            descriptor_pool.Default().FindMessageTypeByName(f"{name[1]}.{name[0]}")
 
 
 def test_tasks_are_done_where_the_method_says():

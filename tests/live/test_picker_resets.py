@@ -10,9 +10,14 @@ from cosmo.live.picker.frames import (
     END_STREAM,
     GOAWAY,
     HEADERS,
+    INITIAL_WINDOW,
+    PREFACE,
     RESET,
+    SETTING,
+    SETTINGS,
     frame,
 )
+from cosmo.live.picker.grpc_calls import message
 from live.test_picker_http2 import (
     CALM,
     CLOSED,
@@ -93,6 +98,21 @@ def test_a_stream_that_both_have_ended_is_over():
         reset_by_the_picker(peer)
         peer.says(late(9))
         assert codes(peer.says(late(9)), GOAWAY) == [(0, CLOSED)]
+
+    in_loop(scene)
+
+
+def test_headers_that_go_on_after_their_stream_has_ended_open_none():
+    def scene():
+        peer = Peer()
+        no_window = frame(SETTINGS, 0, 0, SETTING.pack(INITIAL_WINDOW, 0))
+        peer.says(PREFACE + no_window + opening(1) + opening(3))
+        peer.says(frame(DATA, END_STREAM, 1, message(b"which waits")))
+        peer.says(opening(1, flags=0))
+        peer.calls[0].stream.reset()  # the peer has ended it, too
+        found = peer.says(frame(CONTINUATION, END_HEADERS, 1))
+        assert codes(found, GOAWAY) == [(0, CLOSED)]
+        assert len(peer.calls) == 2
 
     in_loop(scene)
 

@@ -1,5 +1,6 @@
 """A picker that hears of its endpoints' load: by scraping, from agents, on answers."""
 
+import asyncio
 import io
 import math
 import re
@@ -491,6 +492,51 @@ def test_endpoints_that_go_take_their_statuses_with_them():
                 assert f'sn="{made[0].address}"' not in serving.admin.text()
 
     play(scene())
+
+
+def test_endpoints_and_what_is_asked_of_them_can_change_while_a_picker_runs():
+    async def scene():
+        async with (
+            services(2) as made,
+            picker(listed(made)) as serving,
+            Proxy(serving.address) as proxy,
+        ):
+            use = {"method.use": LSQ["method__use"]}
+            scraped = {**use, "picker.inputs": "scrape", "picker.scrape_ms": 5.0}
+            assert await proxy.request()  # in-flight
+            made[0].page, made[1].page = vllm_page(9), vllm_page(1)
+            changed = changed_config(serving.config, scraped)
+            reload(serving, lambda: changed)
+            assert serving.config == changed
+            await until(lambda: all(map(math.isfinite, ages(serving, made))), "both are read")
+            assert (await proxy.request())[0] == made[1].address
+            for fields, why in (
+                ({"picker.metrics": "vlm"}, "metrics = 'vlm': no such preset"),
+                ({"picker.endpoints": "eds:x"}, "must look like HOST:PORT/CLUSTER"),
+                ({"picker.ranked": 1, "method.use": "in-flight"}, "goes by no statuses"),
+            ):
+                wrong = changed_config(changed, fields)
+                reload(serving, lambda wrong=wrong: wrong)
+                assert why in serving.log._stream.getvalue()
+            assert serving.config == changed
+            made[0].page = vllm_page(3)
+            await until(lambda: knows(serving, made[0], 3.0), "it is still read")
+            one = changed_config(changed, {"picker.endpoints": listed(made[:1])})
+            reload(serving, lambda: one)
+            await until(lambda: list(serving.node.inputs._heard) == [0], "one is left")
+            assert await proxy.request() == [made[0].address]
+            unheard = {"picker.inputs": "none", "method.use": "in-flight"}
+            reload(serving, lambda: changed_config(one, unheard))
+            await until(lambda: math.isnan(cache(serving, made[0]).source_ms), "it is forgotten")
+            gone = made[0].asked
+            await asyncio.sleep(0.05)
+            assert made[0].asked <= gone + 1
+
+    play(scene())
+
+
+def ages(serving, made):
+    return [cache(serving, each).source_ms for each in made]
 
 
 def test_a_picker_that_went_by_no_statuses_can_change_to_a_method_that_does():

@@ -27,11 +27,12 @@ import numpy as np
 
 from cosmo.errors import InputError
 from cosmo.live.dispatcher_runner import DispatcherRunner
+from cosmo.live.sight import Links as SeenLinks
+from cosmo.live.sight import Sight
 from cosmo.node import (
     DONE,
     GIVEN_UP,
     REFUSED,
-    DispatchObservation,
     Links,
     Method,
     Nodes,
@@ -41,6 +42,7 @@ from cosmo.node import (
     Tasks,
 )
 from cosmo.policy.registry import method as made_method
+from cosmo.policy.rules.run import Task
 from cosmo.seeds import Draws
 
 try:
@@ -55,6 +57,8 @@ except ImportError as error:  # pragma: no cover
 _LOG = logging.getLogger("ray.serve")
 _FAR_MS = 1e9  # backlog of a link to a replica that is gone
 _PLENTY = 1e6  # Mbit/s and bytes that are no matter
+_RATES = (_PLENTY, 0.0, 0.0)  # mean of a link to a replica, its deviation, trend
+_EN_STATE = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]  # `cosmo.node.state` of an EN that runs nothing
 _MOST = 256  # requests at a replica that methods keep in mind
 
 
@@ -174,6 +178,8 @@ class CosmoRouter(RequestRouter):
         self._expected, self._seed = _checked(Expected(**expected)), seed
         self._columns = Columns()
         self._runner: DispatcherRunner | None = None  # once there are replicas
+        self._links: SeenLinks  # likewise
+        self._no_status = np.zeros(self._method.carries)
         self._generation = self._number = self.redirected = 0
         self._sent: dict[str, _Sent] = {}  # by Ray's id of the request
         self._open: dict[Any, int] = {}  # own requests under way, by replica
@@ -253,12 +259,13 @@ class CosmoRouter(RequestRouter):
 
     def _grow(self) -> None:
         """There are more columns: the method goes on with what it knows, if it can."""
-        site = _site(self._expected, len(self._columns.ids), self._seed)
+        count = len(self._columns.ids)
+        site = _site(self._expected, count, self._seed)
+        self._links = SeenLinks(site.links.reach, count, self._method.carries)
         if self._runner is None or not self._runner.resize(site, same=True):
-            self._start_over()
+            self._start_over(site)
 
-    def _start_over(self) -> None:
-        site = _site(self._expected, len(self._columns.ids), self._seed)
+    def _start_over(self, site: Site) -> None:
         self._runner = DispatcherRunner(self._method, site, 0)
         self._generation += 1
         self._number = 0
@@ -271,7 +278,7 @@ class CosmoRouter(RequestRouter):
             action = self._runner.choose(self._seen(number, now))
         except InputError as error:
             _LOG.error(f"cosmo: {error}; the least busy replica is used")
-            self._start_over()
+            self._start_over(self._runner.site)
             action = 0
         ids = self._columns.ids
         if 0 < action <= len(ids) and ids[action - 1] is not None:
@@ -289,34 +296,22 @@ class CosmoRouter(RequestRouter):
         self._random.shuffle(ids)
         return sorted(ids, key=self._open.__getitem__)
 
-    def _seen(self, number: int, now: float) -> DispatchObservation:
+    def _seen(self, number: int, now: float) -> Sight:
         """What an EN sees of a request; nothing can run here."""
-        assert self._runner is not None
-        site, count = self._runner.site, len(self._columns.ids)
-        one, none = np.ones(1), np.zeros(1)
-        rates = np.zeros((1, count, 3))
-        rates[:, :, 0] = _PLENTY
-        gone = [_FAR_MS if each is None else 0.0 for each in self._columns.ids]
-        return DispatchObservation(
-            world=np.zeros(1, np.int64),
-            en=np.zeros(1, np.int64),
-            ue=np.zeros(1, np.int64),
-            task=np.array([number]),
-            time_ms=np.array([now]),
-            generated_ms=np.array([now]),
-            input_bytes=one,
-            cycles=np.array([self._expected.service_ms]),
-            deadline_ms=np.array([self._expected.deadline_ms]),
-            throughput_mbps=_PLENTY * one,
-            throughput_trend_mbps=none,
-            residual_ms=_FAR_MS * one,
-            en_state=site.en.idle_state,
-            local_wait_ms=_FAR_MS * one,
-            local_room=np.zeros(1, np.bool_),
-            sn=site.links.reach,
-            status=np.zeros((1, count, self._method.carries)),
-            status_ms=np.full((1, count), np.nan),
-            up_link_mbps=rates,
-            up_backlog_ms=np.array([gone]),
-            en_speed=one,
+        for column, replica in enumerate(self._columns.ids):
+            backlog_ms = _FAR_MS if replica is None else 0.0
+            self._links.see(column, _RATES, self._no_status, math.nan, backlog_ms)
+        task = Task(
+            world=0,
+            en=0,
+            task=number,
+            time_ms=now,
+            generated_ms=now,
+            input_bytes=1.0,
+            cycles=self._expected.service_ms,
+            deadline_ms=self._expected.deadline_ms,
+            en_state=_EN_STATE,
+            local_wait_ms=_FAR_MS,
+            local_room=False,
         )
+        return Sight(task, 0, _PLENTY, 0.0, _FAR_MS, 1.0, self._links)

@@ -16,7 +16,7 @@ from cosmo.live.serving import Serving
 from cosmo.policy.registry import method
 
 # What a running node can take over; all else needs a restart.
-_RELOADABLE = ("method", "behaviour", "limits", "log")
+_RELOADABLE = ("method", "behaviour", "limits", "log", "picker")
 _SETTLED_S = 0.2  # after this a late timer is no matter of the start any more
 _SWITCH_S = 5e-4  # gRPC's own thread must not wait for long while this one decides
 

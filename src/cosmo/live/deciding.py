@@ -168,18 +168,16 @@ class DecidingServer(NodeServer):
     def measured(self, now: float) -> list[Measured]:
         """What operators look at, beside what is counted."""
         runner = self.core.runner
-        found = [
+        return [
             *super().measured(now),
             ("calls", {}, float(self.in_flight)),
             ("guard_seconds", {}, self.core.guard_ms() / 1000.0),
             ("path_overhead_seconds", {}, self.overhead.window),
             ("delay_seconds", {}, self.delay_ms),
-            ("on_fallback", {}, float(getattr(runner, "on_fallback", False))),
+            ("on_fallback", {}, float(runner.on_fallback)),
             ("method_info", {"method": runner.name}, 1.0),
+            ("decision_seconds", {}, runner.decision_ms),
         ]
-        if hasattr(runner, "decision_ms"):
-            found.append(("decision_seconds", {}, runner.decision_ms))
-        return found
 
     def facts(self) -> dict[str, float]:
         """How it went so far: also how long decisions took, in ms."""

@@ -37,7 +37,7 @@ class DispatcherRunner:
             dispatcher = self._dispatcher
             if type(dispatcher) is RuleDispatcher:  # a subclass may do something else
                 ask(self.method, dispatcher.hear, [Fact(0, self.index, *each) for each in fates])
-            elif getattr(dispatcher.observe, "__func__", None) is not Dispatcher.observe:
+            elif type(dispatcher).observe is not Dispatcher.observe:
                 ask(self.method, dispatcher.observe, feedback_of(fates, self.index))
 
     def choose(self, seen: Observed) -> int:

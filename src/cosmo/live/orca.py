@@ -1,9 +1,7 @@
 """What an SN says of its load to balancers that know nothing of this package: ORCA.
 
 Open Request Cost Aggregation is what Envoy and gRPC balance by. A report comes on every answer
-(in band, as a trailer) and over a stream of its own (out of band). The messages are described here
-field by field, with the names and numbers of `xds.data.orca.v3` and `xds.service.orca.v3` as far
-as they are used; what is not described is skipped by who reads it, as protobuf does.
+(in band, as a trailer) and over a stream of its own (out of band).
 """
 
 import asyncio
@@ -12,7 +10,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
-from google.protobuf import descriptor_pb2, duration_pb2, message_factory
 
 from cosmo.live import wire
 from cosmo.live.clock import Clock
@@ -29,61 +26,10 @@ _MEMORY_MS = 1000.0  # of the means that are reported
 _LEAST_S, _USUAL_S, _LONGEST_S = 0.1, 1.0, 3600.0  # between two reports of a stream
 _MOST_STREAMS = 64
 
-_DOUBLE, _STRING, _MESSAGE = 1, 9, 11
-_NUMBERS = {
-    "cpu_utilization": 1,
-    "mem_utilization": 2,
-    "rps_fractional": 6,
-    "eps": 7,
-    "application_utilization": 9,
-}
 NAMED = {"idle_slots": IDLE, "wait_ms": WAIT, "work_cycles": WORK, "free_bytes": STORAGE,
           "tasks": REQUESTS, "latency_ms": LATENCY}  # fmt: skip
-
-
-def _described_report() -> descriptor_pb2.FileDescriptorProto:
-    package = "xds.data.orca.v3"
-    found = descriptor_pb2.FileDescriptorProto(
-        name="xds/data/orca/v3/orca_load_report.proto", package=package, syntax="proto3"
-    )
-    report = found.message_type.add(name="OrcaLoadReport")
-    for name, number in _NUMBERS.items():
-        report.field.add(name=name, number=number, label=1, type=_DOUBLE)
-    entry = report.nested_type.add(name="NamedMetricsEntry")
-    entry.options.map_entry = True
-    entry.field.add(name="key", number=1, label=1, type=_STRING)
-    entry.field.add(name="value", number=2, label=1, type=_DOUBLE)
-    kind = f".{package}.OrcaLoadReport.NamedMetricsEntry"
-    report.field.add(name="named_metrics", number=8, label=3, type=_MESSAGE, type_name=kind)
-    return found
-
-
-def _described_service() -> descriptor_pb2.FileDescriptorProto:
-    package, report = "xds.service.orca.v3", "xds/data/orca/v3/orca_load_report.proto"
-    found = descriptor_pb2.FileDescriptorProto(
-        name="xds/service/orca/v3/orca.proto",
-        package=package,
-        syntax="proto3",
-        dependency=["google/protobuf/duration.proto", report],
-    )
-    request = found.message_type.add(name="OrcaLoadReportRequest")
-    kind = ".google.protobuf.Duration"
-    request.field.add(name="report_interval", number=1, label=1, type=_MESSAGE, type_name=kind)
-    request.field.add(name="request_cost_names", number=2, label=3, type=_STRING)
-    call = found.service.add(name="OpenRcaService").method.add(name="StreamCoreMetrics")
-    call.input_type = f".{package}.OrcaLoadReportRequest"
-    call.output_type = ".xds.data.orca.v3.OrcaLoadReport"
-    call.server_streaming = True
-    return found
-
-
-wire.POOL.AddSerializedFile(duration_pb2.DESCRIPTOR.serialized_pb)
-wire.POOL.Add(_described_report())
-wire.POOL.Add(_described_service())
-OrcaLoadReport, OrcaLoadReportRequest = (
-    message_factory.GetMessageClass(wire.POOL.FindMessageTypeByName(name))
-    for name in ("xds.data.orca.v3.OrcaLoadReport", "xds.service.orca.v3.OrcaLoadReportRequest")
-)
+OrcaLoadReport = wire.message_class("OrcaLoadReport", "xds.data.orca.v3")
+OrcaLoadReportRequest = wire.message_class("OrcaLoadReportRequest", "xds.service.orca.v3")
 
 
 class Orca:

@@ -1,7 +1,8 @@
-"""The messages of `cosmo_live.proto` as classes.
+"""The messages of `cosmo_live.proto`, and those of Envoy in `protos/`, as classes.
 
-They are made from `cosmo_live.binpb`, which protoc has made from that file (`make proto`).
-Generated Python code would tie the package to one version of protobuf; a descriptor set does not.
+They are made from `cosmo_live.binpb` and `protos.binpb`, which protoc has made from these files
+(`make proto`). Generated Python code would tie the package to one version of protobuf; a descriptor
+set does not. The pool is our own: an application may have Envoy's whole packages in the usual one.
 """
 
 from collections.abc import Callable
@@ -15,15 +16,21 @@ VERSION = 1
 PACKAGE = "cosmo.live.v1"
 FILE = "cosmo_live.proto"
 
-[DESCRIPTION] = descriptor_pb2.FileDescriptorSet.FromString(
-    resources.files("cosmo.live").joinpath("cosmo_live.binpb").read_bytes()
-).file
+
+def _files(name: str) -> Any:
+    found = resources.files("cosmo.live").joinpath(name).read_bytes()
+    return descriptor_pb2.FileDescriptorSet.FromString(found).file
+
+
+[DESCRIPTION] = _files("cosmo_live.binpb")
 POOL = descriptor_pool.DescriptorPool()
-POOL.Add(DESCRIPTION)
+for _file in (DESCRIPTION, *_files("protos.binpb")):
+    POOL.Add(_file)
 
 
-def _class(name: str) -> Any:
-    return message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{PACKAGE}.{name}"))
+def message_class(name: str, package: str = PACKAGE) -> Any:
+    """The class of a message of these files."""
+    return message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{package}.{name}"))
 
 
 def reader(kind: Any) -> Callable[[bytes], Any]:
@@ -38,9 +45,9 @@ def reader(kind: Any) -> Callable[[bytes], Any]:
     return read
 
 
-Task, Outcome, Result = _class("Task"), _class("Outcome"), _class("Result")
-Hello, Welcome, Ack = _class("Hello"), _class("Welcome"), _class("Ack")
-Heartbeat, Status = _class("Heartbeat"), _class("Status")
-FromEn, FromSn = _class("FromEn"), _class("FromSn")
+Task, Outcome, Result = map(message_class, ("Task", "Outcome", "Result"))
+Hello, Welcome, Ack = map(message_class, ("Hello", "Welcome", "Ack"))
+Heartbeat, Status = map(message_class, ("Heartbeat", "Status"))
+FromEn, FromSn = map(message_class, ("FromEn", "FromSn"))
 SUBMIT = f"/{PACKAGE}.En/Submit"
 EXECUTE, WATCH = f"/{PACKAGE}.Sn/Execute", f"/{PACKAGE}.Sn/Watch"

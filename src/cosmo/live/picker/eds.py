@@ -16,15 +16,6 @@ from cosmo.errors import InputError
 from cosmo.live import wire
 from cosmo.live.config import Tls
 from cosmo.live.peers import CHANNEL_OPTIONS, channel_credentials
-from cosmo.live.picker.descriptors import (
-    BYTES,
-    ENUM,
-    INT32,
-    REPEATED_STRING,
-    STRING,
-    Fields,
-    described,
-)
 from cosmo.live.picker.endpoints import MOST_ENDPOINTS
 
 STREAM = "/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints"
@@ -43,34 +34,10 @@ _OPTIONS = [
 _INVALID = 3  # gRPC's code of a response that cannot be taken
 _USED, _DEGRADED = (0, 1), 5  # unknown and healthy; any other state is left out
 
-_MESSAGES: dict[str, Fields] = {
-    "Any": [("type_url", 1, STRING), ("value", 2, BYTES)],
-    "Status": [("code", 1, INT32), ("message", 2, STRING)],
-    "Node": [("id", 1, STRING), ("cluster", 2, STRING), ("user_agent_name", 6, STRING)],
-    "DiscoveryRequest": [
-        *(("version_info", 1, STRING), ("node", 2, "Node"), ("resource_names", 3, REPEATED_STRING)),
-        *(("type_url", 4, STRING), ("response_nonce", 5, STRING), ("error_detail", 6, "Status")),
-    ],
-    "DiscoveryResponse": [
-        *(("version_info", 1, STRING), ("resources", 2, "*Any")),
-        *(("type_url", 4, STRING), ("nonce", 5, STRING)),
-    ],
-    "Weight": [("value", 1, ENUM)],
-    "SocketAddress": [("address", 2, STRING), ("port_value", 3, ENUM)],
-    "Address": [("socket_address", 1, "SocketAddress")],
-    "Endpoint": [("address", 1, "Address")],
-    "LbEndpoint": [
-        *(("endpoint", 1, "Endpoint"), ("health_status", 2, ENUM)),
-        ("load_balancing_weight", 4, "Weight"),
-    ],
-    "LocalityLbEndpoints": [("lb_endpoints", 2, "*LbEndpoint"), ("priority", 5, ENUM)],
-    "ClusterLoadAssignment": [
-        *(("cluster_name", 1, STRING), ("endpoints", 2, "*LocalityLbEndpoints")),
-    ],
-}
-_class = described("cosmo/eds_messages.proto", "cosmo.picker.eds", _MESSAGES)
-DiscoveryRequest, DiscoveryResponse = _class("DiscoveryRequest"), _class("DiscoveryResponse")
-ClusterLoadAssignment = _class("ClusterLoadAssignment")
+DiscoveryRequest, DiscoveryResponse, ClusterLoadAssignment = (
+    wire.message_class(name, "cosmo.picker.eds")
+    for name in ("DiscoveryRequest", "DiscoveryResponse", "ClusterLoadAssignment")
+)
 _read_response, _read_assignment = (
     wire.reader(DiscoveryResponse),
     wire.reader(ClusterLoadAssignment),
@@ -82,7 +49,7 @@ class Where(NamedTuple):
 
     server: str  # HOST:PORT
     cluster: str
-    encrypted: bool
+    tls: Tls | None  # the certificates of who asks; None: in the clear
 
 
 class Weighed(NamedTuple):
@@ -92,31 +59,38 @@ class Weighed(NamedTuple):
     weight: int
 
 
-def where_of(spec: str) -> Where:
-    """Of HOST:PORT/CLUSTER, with https:// before it if encrypted; InputError for anything else."""
+def where_of(spec: str, tls: Tls | None) -> Where:
+    """Of HOST:PORT/CLUSTER, with https:// before it if encrypted; InputError for anything else, and
+    for https:// without certificates in `tls`.
+    """
     match = _SPEC.fullmatch(spec)
     if match is None or int(match[2].rpartition(":")[2]) > 65535:
         raise InputError(
             f"picker.endpoints: {spec!r} must look like HOST:PORT/CLUSTER or"
             " https://HOST:PORT/CLUSTER after eds:"
         )
-    return Where(match[2], match[3], bool(match[1]))
+    if not match[1]:
+        return Where(match[2], match[3], None)
+    if tls is None or not tls.certificate:
+        raise InputError(
+            f"tls.certificate = '': must be given, as picker.endpoints = 'eds:{spec}' asks for"
+            " encryption"
+        )
+    return Where(match[2], match[3], tls)
 
 
-def _channel(where: Where, tls: Tls | None) -> grpc.aio.Channel:
-    credentials = None if tls is None or not where.encrypted else channel_credentials(tls)
-    if credentials is None:
+def _channel(where: Where) -> grpc.aio.Channel:
+    if where.tls is None:
         return grpc.aio.insecure_channel(where.server, _OPTIONS)
-    return grpc.aio.secure_channel(where.server, credentials, _OPTIONS)
+    return grpc.aio.secure_channel(where.server, channel_credentials(where.tls), _OPTIONS)
 
 
-async def discovered(
-    where: Where, node: str, tls: Tls | None = None
-) -> AsyncGenerator[list[Weighed] | str, None]:
+async def discovered(where: Where, node: str) -> AsyncGenerator[list[Weighed] | str, None]:
     """Endpoints of one stream, whenever the server tells of them, or why a response was refused;
-    ends with the stream. OSError if the server cannot be reached, or hangs up.
+    ends with the stream. OSError if the server cannot be reached, or hangs up; InputError if the
+    certificates cannot be read.
     """
-    async with _channel(where, tls) as channel:
+    async with _channel(where) as channel:
         call = channel.stream_stream(STREAM, DiscoveryRequest.SerializeToString, _read_response)()
         asking = DiscoveryRequest(resource_names=[where.cluster], type_url=TYPE)
         asking.node.id, asking.node.user_agent_name = node, "cosmo"
@@ -207,21 +181,19 @@ def lines_of(found: list[Weighed], slots: int) -> list[str]:
     ]
 
 
-async def watched(
-    where: Where, node: str, slots: int, tls: Tls | None = None
-) -> AsyncGenerator[list[str] | str, None]:
+async def watched(where: Where, node: str, slots: int) -> AsyncGenerator[list[str] | str, None]:
     """Lines of endpoints, or what went wrong, without end: one stream after another, with longer
-    and longer pauses while the server cannot be reached.
+    and longer pauses while the server cannot be reached, or certificates are replaced.
     """
     pause_s = first_s = 0.2
     while True:
         why = f"{where.server}: the stream has ended"
         try:
-            async with contextlib.aclosing(discovered(where, node, tls)) as changes:
+            async with contextlib.aclosing(discovered(where, node)) as changes:
                 async for found in changes:
                     pause_s = first_s
                     yield found if isinstance(found, str) else lines_of(found, slots)
-        except OSError as error:
+        except (OSError, InputError) as error:
             why = str(error)[:200]
         yield why
         await asyncio.sleep(pause_s)

@@ -206,9 +206,9 @@ def envoy_of(
     if kind == "dns":
         clusters = [services([rest], by_dns=True)]
     elif kind == "eds":
-        where = eds.where_of(rest)
+        where = eds.where_of(rest, config.tls)
         host = where.server.rpartition(":")[0].strip("[]")
-        certified = {**config.tls.model_dump(), "name": host} if where.encrypted else None
+        certified = {**config.tls.model_dump(), "name": host} if where.tls else None
         clusters = [services([], by_xds=where.cluster), xds_cluster(where.server, certified)]
     else:
         clusters = [services([each.address for each in listed(config.picker)])]

@@ -1,17 +1,11 @@
-"""Envoy's external processing: the messages of a picker, as the Endpoint Picker Protocol has them.
-
-Messages are described here field by field, as far as they are used (`descriptors`).
-"""
+"""Envoy's external processing: messages of a picker, as the Endpoint Picker Protocol has them."""
 
 import math
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from google.protobuf import struct_pb2
-
 from cosmo.live import wire
-from cosmo.live.picker.descriptors import BOOL, BYTES, ENUM, STRING, Fields, described
 from cosmo.live.picker.grpc_calls import message
 from cosmo.live.readings.load_reports import BINARY_HEADER, TEXT_HEADER
 from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
@@ -29,55 +23,12 @@ _MOST_ENTRIES = 1000  # headers of a message, and entries of its metadata; Envoy
 SURELY_SHORT = 2 * _MOST_ENTRIES  # bytes of a message: it cannot have more, as each takes two
 _OVERWRITE = 2
 
-_STRUCT = ".google.protobuf.Struct"
-_MESSAGES: dict[str, Fields] = {
-    "HeaderValue": [("key", 1, STRING), ("value", 2, STRING), ("raw_value", 3, BYTES)],
-    "HeaderMap": [("headers", 1, "*HeaderValue")],
-    "HttpHeaders": [("headers", 1, "HeaderMap"), ("end_of_stream", 3, BOOL)],
-    "HttpBody": [
-        *(("body", 1, BYTES), ("end_of_stream", 2, BOOL)),
-        *(("end_of_stream_without_message", 3, BOOL), ("grpc_message_compressed", 4, BOOL)),
-    ],
-    "HttpTrailers": [],
-    "StructEntry": [("key", 1, STRING), ("value", 2, _STRUCT)],
-    "Metadata": [("filter_metadata", 1, "*StructEntry")],
-    "ProtocolConfiguration": [("request_body_mode", 1, ENUM), ("response_body_mode", 2, ENUM)],
-    "ProcessingRequest": [
-        *(("request_headers", 2, "HttpHeaders"), ("response_headers", 3, "HttpHeaders")),
-        *(("request_body", 4, "HttpBody"), ("response_body", 5, "HttpBody")),
-        *(("request_trailers", 6, "HttpTrailers"), ("response_trailers", 7, "HttpTrailers")),
-        *(("metadata_context", 8, "Metadata"), ("attributes", 9, "*StructEntry")),
-        *(("observability_mode", 10, BOOL), ("protocol_config", 11, "ProtocolConfiguration")),
-    ],
-    "HeaderValueOption": [("header", 1, "HeaderValue"), ("append_action", 3, ENUM)],
-    "HeaderMutation": [("set_headers", 1, "*HeaderValueOption")],
-    "BodyMutation": [("streamed_response", 3, "HttpBody")],
-    "CommonResponse": [("header_mutation", 2, "HeaderMutation"),
-                       ("body_mutation", 3, "BodyMutation")],
-    "PhaseResponse": [("response", 1, "CommonResponse")],
-    "HttpStatus": [("code", 1, ENUM)],
-    "ImmediateResponse": [("status", 1, "HttpStatus"), ("headers", 2, "HeaderMutation"),
-                          ("body", 3, BYTES), ("details", 5, STRING)],
-    "ProcessingResponse": [
-        *(("request_headers", 1, "PhaseResponse"), ("response_headers", 2, "PhaseResponse")),
-        *(("request_body", 3, "PhaseResponse"), ("response_body", 4, "PhaseResponse")),
-        *(("request_trailers", 5, "PhaseResponse"), ("response_trailers", 6, "PhaseResponse")),
-        *(("immediate_response", 7, "ImmediateResponse"), ("dynamic_metadata", 8, _STRUCT)),
-    ],
-}  # fmt: skip
 _PHASES = ("request_headers", "response_headers", "request_body", "response_body",
            "request_trailers", "response_trailers")  # fmt: skip
-
-
-wire.POOL.AddSerializedFile(struct_pb2.DESCRIPTOR.serialized_pb)
-_class = described(
-    "cosmo/picker_messages.proto",
-    "envoy.service.ext_proc.v3",
-    _MESSAGES,
-    {"ProcessingRequest": ("request", _PHASES)},
-    ["google/protobuf/struct.proto"],
+ProcessingRequest, ProcessingResponse = (
+    wire.message_class(name, "envoy.service.ext_proc.v3")
+    for name in ("ProcessingRequest", "ProcessingResponse")
 )
-ProcessingRequest, ProcessingResponse = _class("ProcessingRequest"), _class("ProcessingResponse")
 read = wire.reader(ProcessingRequest)
 
 

@@ -276,8 +276,6 @@ class Http2Connection(Sending, asyncio.Protocol):
     def _take_headers(self, flags: int, number: int, content: bytes) -> None:
         if not number & 1:
             raise BrokenError(PROTOCOL_ERROR, "streams of clients have odd numbers")
-        if number <= self._last and number not in self.streams and number not in self._cut_off:
-            raise BrokenError(frames.STREAM_CLOSED, f"stream {number} has ended")
         block = frames.without_padding(flags, content)
         if flags & PRIORITISED:
             if len(block) < 5:
@@ -319,6 +317,8 @@ class Http2Connection(Sending, asyncio.Protocol):
             if ended:
                 del self._cut_off[number]
             return
+        if number <= self._last:
+            raise BrokenError(frames.STREAM_CLOSED, f"stream {number} has ended")
         self._last = number
         request = self._decoder.request(block)
         if self._draining or len(self.streams) >= self._most_streams:

@@ -3,20 +3,23 @@ them, and load reports on their answers. All of it becomes statuses of the metho
 """
 
 import asyncio
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cosmo.errors import InputError
 from cosmo.live import wire
+from cosmo.live.config import NodeConfig
+from cosmo.live.config_services import PickerGroup
 from cosmo.live.peers import client_ssl
 from cosmo.live.picker.endpoints import Endpoint, Place
 from cosmo.live.readings.load_reports import reading_of, report_of, state_told
 from cosmo.live.readings.metering import ImplausibleError, Meter, Reading
-from cosmo.live.readings.metric_names import load_names
+from cosmo.live.readings.metric_names import MetricNames, load_names
 from cosmo.live.readings.pages import Page
 from cosmo.live.readings.scraper import IMPLAUSIBLE, MOST_BYTES, READ, Scraper
 from cosmo.live.readings.states import Floats, StatusMaker, state_of
@@ -36,21 +39,41 @@ class _Heard:
     agent: SnConnection | None
 
 
+class Wanted(NamedTuple):
+    """What is asked of endpoints, and how."""
+
+    config: PickerGroup
+    names: MetricNames
+    encrypted: ssl.SSLContext | None  # of pages; None: in the clear
+
+
+def wanted(config: NodeConfig, method: Method) -> Wanted:
+    """InputError if the method goes by no statuses and some are to be asked for, or if a file
+    cannot be used.
+    """
+    picker = config.picker
+    if method.carries == NOTHING and picker.kinds:
+        raise InputError(f"picker.inputs: method.use = {config.method.use!r} goes by no statuses")
+    encrypted = client_ssl(config.tls) if picker.scrape_tls else None
+    return Wanted(picker, load_names(picker.metrics), encrypted)
+
+
 class Inputs:
     """Of all endpoints of a picker."""
 
     def __init__(self, server: "PickerServer", method: Method) -> None:
-        """InputError if the method goes by no statuses, and some are to be asked for."""
-        self._server, self._config = server, server.config.picker
-        self._names = load_names(self._config.metrics)
-        self._encrypted = client_ssl(server.config.tls) if self._config.scrape_tls else None
-        if method.carries == NOTHING and self._config.kinds:
-            use = server.config.method.use
-            raise InputError(f"picker.inputs: method.use = {use!r} goes by no statuses")
-        self._method = method
+        """InputError as from `wanted`."""
+        self._server, self._method = server, method
+        self._wanted = wanted(server.config, method)
         self._maker: StatusMaker | None = None
         self._heard: dict[int, _Heard] = {}  # by column
         self._closing: set[asyncio.Task[None]] = set()
+
+    def change(self, to: Wanted) -> None:
+        """Ask in another way from now on; what was heard stays until it is replaced."""
+        self._wanted = to
+        self._end_all()
+        self.settle(self._server.core.places)
 
     def expect(self, method: Method) -> None:
         """Statuses are those of this method from now on, if it goes by any."""
@@ -84,13 +107,13 @@ class Inputs:
             self._server.log.warning("the method goes by no statuses", method=use)
 
     def _begun(self, column: int, endpoint: Endpoint) -> _Heard:
-        server, config = self._server, self._config
+        server, (config, names, encrypted) = self._server, self._wanted
         scraper = agent = None
         if endpoint.scrape_port is not None:
-            scheme = "http" if self._encrypted is None else "https"
-            url = f"{scheme}://{endpoint.host}:{endpoint.scrape_port}{self._names.path}"
-            page = Page(url, MOST_BYTES, self._encrypted, config.service_name)
-            meter = Meter(self._names, config.metrics_labels, endpoint.slots)
+            scheme = "http" if encrypted is None else "https"
+            url = f"{scheme}://{endpoint.host}:{endpoint.scrape_port}{names.path}"
+            page = Page(url, MOST_BYTES, encrypted, config.service_name)
+            meter = Meter(names, config.metrics_labels, endpoint.slots)
             silent_ms = server.config.behaviour.silent_ms
             scraper = Scraper(page, meter, server.clock, config.scrape_ms, silent_ms)
             told = partial(self._scraped, endpoint.address)
@@ -155,7 +178,7 @@ class Inputs:
             return state
         # This answer's request is about to end, if the picker has sent it there.
         own = max(self._server.core.open[column] - 1, 0)
-        reading = reading_of(report, self._names, endpoint.slots, own)
+        reading = reading_of(report, self._wanted.names, endpoint.slots, own)
         return None if reading is None else state_of(reading, self._server.site, column)
 
     def acknowledge(self, column: int, sequence: int) -> None:
@@ -175,9 +198,12 @@ class Inputs:
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
 
-    async def close(self) -> None:
-        """Listen to nobody."""
+    def _end_all(self) -> None:
         for heard in self._heard.values():
             self._end(heard)
         self._heard.clear()
+
+    async def close(self) -> None:
+        """Listen to nobody."""
+        self._end_all()
         await asyncio.gather(*self._closing, return_exceptions=True)

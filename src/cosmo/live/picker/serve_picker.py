@@ -16,7 +16,7 @@ from cosmo.live.picker.core_picker import PickerCore
 from cosmo.live.picker.endpoints import Endpoint, Place, arranged
 from cosmo.live.picker.grpc_calls import Budget, Call
 from cosmo.live.picker.http2_sending import Stream
-from cosmo.live.picker.inputs import Inputs
+from cosmo.live.picker.inputs import Inputs, wanted
 from cosmo.live.picker.sources import endpoint, source_of
 from cosmo.live.realtime import RealClock
 from cosmo.live.shadow import Shadow
@@ -151,6 +151,11 @@ class PickerServer(DecidingServer):
     def begin(self) -> None:
         """Look for endpoints."""
         self._warm_up()
+        self._look()
+
+    def _look(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
         self._watching = self._loop.create_task(self._watch())
 
     async def close(self) -> None:
@@ -159,6 +164,17 @@ class PickerServer(DecidingServer):
             self._watching.cancel()
         await self.inputs.close()
         await super().close()
+
+    def reload(self, config: NodeConfig, method: Method) -> None:
+        """Take over what may change, also where endpoints are listed and what is asked of them."""
+        if config.picker == self.config.picker:
+            super().reload(config, method)
+            return
+        source, inputs = source_of(config.picker, config.tls), wanted(config, method)
+        super().reload(config, method)
+        self.inputs.change(inputs)
+        self._source = source
+        self._look()
 
     def _check_reload(self, config: NodeConfig, carries: int) -> None:
         """A picker that went by no statuses has agreed with nobody on their length."""

@@ -10,7 +10,7 @@ import contextlib
 import ipaddress
 import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from pathlib import Path
 
 from cosmo.errors import InputError
@@ -24,7 +24,7 @@ from cosmo.live.picker.kubernetes import checked_spec, watched
 _MOST_BYTES = 1_000_000
 _LINE = re.compile(r"(\S+)((?:\s+(?:slots|scrape|push)=[0-9]{1,6})*)")
 
-Found = AsyncIterator[list[Endpoint] | str]  # endpoints whenever they change, or what went wrong
+Found = AsyncGenerator[list[Endpoint] | str, None]  # endpoints as they are, or what went wrong
 
 
 def source_of(config: PickerGroup, tls: Tls | None = None) -> Found:
@@ -35,14 +35,14 @@ def source_of(config: PickerGroup, tls: Tls | None = None) -> Found:
     if kind == "static":
         return _once(endpoints_of(rest.split(","), config))
     if kind == "file" and rest:
-        return _changes(_FileSource(Path(rest), config).look, config.every_s)
+        return _changes(_looks(_FileSource(Path(rest), config).look, config.every_s))
     if kind == "dns" and _is_place(rest):
-        return _changes(lambda: _of_dns(rest, config), config.every_s)
+        return _changes(_looks(lambda: _of_dns(rest, config), config.every_s))
     if kind in ("kubernetes", "inferencepool"):
         checked_spec(rest)
-        return _of_kubernetes(rest, kind == "inferencepool", config)
+        return _changes(_of_kubernetes(rest, kind == "inferencepool", config))
     if kind == "eds":
-        return _of_eds(eds.where_of(rest), config, tls)
+        return _changes(_of_eds(eds.where_of(rest, tls), config))
     raise InputError(
         f"picker.endpoints = {config.endpoints!r}: must be static:ADDRESS,…, file:PATH,"
         " dns:NAME:PORT, eds:[https://]HOST:PORT/CLUSTER, kubernetes:NAMESPACE/SERVICE:PORT or"
@@ -123,17 +123,23 @@ async def _once(endpoints: list[Endpoint]) -> Found:
     await asyncio.Event().wait()
 
 
-async def _changes(look: Callable[[], Awaitable[list[Endpoint]]], every_s: float) -> Found:
-    """Look again and again; what is seen once more is not said again."""
+async def _changes(source: Found) -> Found:
+    """What a source says; what it says once more is not said again."""
     before: list[Endpoint] | str | None = None
+    async with contextlib.aclosing(source):
+        async for found in source:
+            if found != before:
+                yield found
+                before = found
+
+
+async def _looks(look: Callable[[], Awaitable[list[Endpoint]]], every_s: float) -> Found:
+    """Look again and again."""
     while True:
         try:
-            found: list[Endpoint] | str = sorted(await look(), key=lambda each: each.address)
+            yield sorted(await look(), key=lambda each: each.address)
         except Exception as error:  # whatever a file or a resolver says
-            found = f"{type(error).__name__}: {error}"[:200]
-        if found != before:
-            yield found
-            before = found
+            yield f"{type(error).__name__}: {error}"[:200]
         await asyncio.sleep(every_s)
 
 
@@ -172,35 +178,22 @@ async def _of_dns(name: str, config: PickerGroup) -> list[Endpoint]:
 
 async def _of_kubernetes(spec: str, pool: bool, config: PickerGroup) -> Found:
     """A watch after another; what goes wrong is said, and tried again."""
-    before: list[Endpoint] | str | None = None
     while True:
         try:
             async with contextlib.aclosing(watched(spec, pool)) as changes:
                 async for addresses in changes:
-                    found: list[Endpoint] | str = await asyncio.to_thread(
-                        endpoints_of, addresses, config
-                    )
-                    if found != before:
-                        yield found
-                        before = found
+                    yield await asyncio.to_thread(endpoints_of, addresses, config)
         except Exception as error:  # an API server may answer with any document
-            found = f"{type(error).__name__}: {error}"[:200]
-            if found != before:
-                yield found
-                before = found
+            yield f"{type(error).__name__}: {error}"[:200]
         await asyncio.sleep(config.every_s)
 
 
-async def _of_eds(where: eds.Where, config: PickerGroup, tls: Tls | None) -> Found:
-    """What an xDS server tells; what is said once more is not said again."""
-    before: list[Endpoint] | str | None = None
-    lines = eds.watched(where, socket.gethostname(), config.endpoint.slots, tls)
+async def _of_eds(where: eds.Where, config: PickerGroup) -> Found:
+    """What an xDS server tells; what cannot be used of it is said."""
+    lines = eds.watched(where, socket.gethostname(), config.endpoint.slots)
     async with contextlib.aclosing(lines) as changes:
         async for told in changes:
             try:
-                found = told if isinstance(told, str) else endpoints_of(told, config)
+                yield told if isinstance(told, str) else endpoints_of(told, config)
             except InputError as error:
-                found = str(error)[:200]
-            if found != before:
-                yield found
-                before = found
+                yield str(error)[:200]
