@@ -70,7 +70,7 @@ class Counters:
         self._counts: dict[tuple[str, Label], float] = {}
 
     def add(self, name: str, amount: float = 1.0, **labels: str) -> None:
-        """Count."""
+        """Add `amount` to the counter `name` with these labels."""
         key = name, tuple(sorted(labels.items()))
         self._counts[key] = self._counts.get(key, 0.0) + amount
 

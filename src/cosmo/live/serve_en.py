@@ -117,7 +117,7 @@ class EnServer(DecidingServer):
         )
 
     def answer(self, item: Item, fate: Fate, output: bytes) -> None:
-        """Tell the client."""
+        """Send the outcome of a task to the client that is waiting for it."""
         call: _Call = item.context
         if call.answer.done():
             return
@@ -285,7 +285,7 @@ class EnServer(DecidingServer):
         return {**super().facts(), "statuses": statuses}
 
     async def close(self) -> None:
-        """Leave the SNs."""
+        """Close the connections to all SNs, and the server."""
         for each in self.connections:
             await each.close()
         await super().close()

@@ -41,7 +41,7 @@ class CountingAgent(TakesHttp, AgentServer):
         self._trying = self._loop.create_task(self._try())
 
     async def close(self) -> None:
-        """Leave the service."""
+        """Stop probing the service and close the connections to it."""
         if self._trying is not None:
             self._trying.cancel()
         await self._services.close()

@@ -32,7 +32,7 @@ class AllLocal(Method):
     """Runs every task on its EN."""
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Stateless."""
+        """Return the rule that runs every task at its EN; it keeps no state."""
         return RuleDispatcher(site, EnRule(local, local), Nothing())
 
 
@@ -40,7 +40,7 @@ class AllOffload(Method):
     """Offloads every task, to several SNs in turn."""
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Stateless."""
+        """Return the rule that offloads every task; it keeps no state."""
         return RuleDispatcher(site, EnRule(in_turn, in_turn), Nothing())
 
 
@@ -48,5 +48,5 @@ class LocalUntilFull(Method):
     """Runs a task on its EN while the EN has room, else offloads it."""
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Stateless."""
+        """Return the rule that offloads only when the EN has no room; it keeps no state."""
         return RuleDispatcher(site, EnRule(local_first, local_first), Nothing())
