@@ -46,7 +46,7 @@ HELP = {
     "shadow_differs_total": "Decisions that the shadow would have taken otherwise.",
     "shadow_faults_total": "Decisions that the shadow could not take.",
     "shadow_total": "Decisions that the shadow was asked about.",
-    "sn_silent": "1 while nothing is heard of an SN.",
+    "sn_silent": "1 while an SN is silent.",
     "status_age_seconds": "Time since the last status of an SN was made.",
     "status_value": "The numbers of the last status of an SN, in their order.",
     "statuses_total": "Statuses that have come from an SN.",

@@ -135,7 +135,7 @@ class NodeServer:
         if carries != self._carries:
             raise InputError(
                 f"method.use = {config.method.use!r}: its statuses have {carries} numbers, and the"
-                f" other nodes have been told of {self._carries}; restart the node"
+                f" other nodes expect {self._carries}; restart the node"
             )
 
     def _take_limits(self, config: NodeConfig) -> None:
