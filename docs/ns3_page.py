@@ -50,12 +50,13 @@ def at_320(metrics: polars.DataFrame) -> str:
     on_ns3 = metrics.filter(scenario="paper-ns3", method="all-offload", rate=320.0)
     real = np.mean(on_ns3.filter(arrivals="poisson")["success_rate"].to_numpy())
     return (
-        "At 320 tasks/s two things are near saturation that hardly matter below. The link to the"
-        " SN is 93 % busy if everything is offloaded, 95 % with packet headers: `all-offload`"
-        f" (Poisson) falls from {success(96.0):.3f} to {success(rate):.3f} on the embedded engine"
-        f" too when the link is slowed by as much (`--set backhaul.up_mbps={rate}`), and is"
-        f" {real:.3f} on ns-3. And the access channel's longest delays are longer than the embedded"
-        " engine's (the 95th percentile below, under Calibration)."
+        "At 320 tasks/s two resources are near saturation that matter little at lower rates.\n"
+        "The link to the SN is 93 % busy if everything is offloaded, 95 % with packet headers.\n"
+        f"If the link is slowed by as much (`--set backhaul.up_mbps={rate}`), `all-offload`"
+        f" (Poisson) falls from {success(96.0):.3f} to {success(rate):.3f}\n"
+        f"on the embedded engine, too; on ns-3 it is {real:.3f}.\n"
+        "The longest delays of the access channel are longer than on the embedded engine (the 95th"
+        " percentile below, under\nCalibration)."
     )
 
 

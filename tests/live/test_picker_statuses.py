@@ -556,7 +556,7 @@ def test_a_picker_that_went_by_no_statuses_can_change_to_a_method_that_does():
             assert (await proxy.request())[0] == made[1].address
             again = changed_config(changed, {"method.use": "power-of-d:numbers=4"})
             reload(serving, lambda: again)
-            assert "its statuses have 4 numbers, and the other nodes have been told of 1" in (
+            assert "its statuses have 4 numbers, and the other nodes expect 1" in (
                 serving.log._stream.getvalue()
             )
             assert serving.config.method.use == changed.method.use

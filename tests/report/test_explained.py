@@ -127,7 +127,7 @@ def test_an_upper_limit_is_told_in_a_sentence():
     table = {"scenario": "paper", "arrivals": "poisson", "rate": [220.0, 320.0, 400.0]}
     table |= {"fluid_bound": [1.0, 0.8, 0.1], "clairvoyant_bound": [None, 0.75, 0.1]}
     limits = polars.DataFrame(table)
-    marks = "Yardsticks, which are told the true state of every node, have: aov-gap 50.2 %."
+    marks = "Yardsticks, which know the true state of every node, have: aov-gap 50.2 %."
     told = found.upper_limit(limits)  # of its own loads; the other bound is not known at both
     assert told.startswith("Upper limit: no method can have more than 90.0 % of the tasks in time")
     assert "fluid bound" in told

@@ -7,9 +7,9 @@ from cosmo.scenario.words import knowledge
 def test_a_kind_world_is_said_to_be_kind():
     assert knowledge(load("paper")) == [
         "Nodes know the demand of each task; demands are exact.",
-        "Nodes are told the planned mean rate of tasks of an EN; all ENs are loaded equally.",
+        "Nodes know the planned mean rate of tasks of an EN; all ENs are loaded equally.",
         "Nodes keep their speed and never fail.",
-        "Nobody else uses the SNs.",
+        "No other users load the SNs.",
     ]
 
 
@@ -17,7 +17,7 @@ def test_everything_that_surprises_is_said():
     assert knowledge(load("wild")) == [
         "Nodes know the declared demand of a task; true demands differ by a lognormal factor"
         " (sigma 0.5).",
-        "Nodes are told the planned mean rate of tasks of an EN; ENs have 0.8 to 1.6 times as many,"
+        "Nodes know the planned mean rate of tasks of an EN; ENs have 0.8 to 1.6 times as many,"
         " and rates swing by 30 % in waves of 4 s.",
         "SNs change by themselves between 1 and 0.5 times their speed, for 4 s and 1 s on average.",
         "Each SN fails after 12 s on average, loses what it has, and is back after 1 s on average.",

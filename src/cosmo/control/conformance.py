@@ -87,7 +87,7 @@ def check_method(
 
 # What is played again, each in another way, and what is wrong if that changes anything.
 _RULES = {
-    "anew": "decides differently when it is made anew with the same seed; draw from"
+    "anew": "decides differently when it is created again with the same seed; draw from"
     " site.random(purpose), and keep no state outside of dispatcher and updater",
     "asked": "decides differently when would_decide, explain or encode are called in between;"
     " they must have no effect",

@@ -33,7 +33,7 @@ def triviality(trace: Path, tasks: Tasks, scenario: Scenario) -> str | None:
     if found[name] >= _ALL:
         return (
             f"even {name}, which knows nothing of the SNs, has {100 * found[name]:.1f} % of the"
-            " tasks in time: success will be about 1 whatever a method does, so that nothing can be"
+            " tasks in time: success will be about 1 with any method, so that nothing can be"
             " compared"
         )
     return None

@@ -41,11 +41,11 @@ class FullInformation(Method, Yardstick):
     privileged = True
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Stateless."""
+        """Return this object, which keeps no state."""
         return self
 
     def decide_knowing(self, tasks: DispatchObservation, truth: Truth) -> NDArray[np.int64]:
-        """The oracle's choice."""
+        """Return the action of the fastest feasible route for each task, [row]."""
         rows = range(len(tasks))
         return np.array([best_route(tasks, truth, row) for row in rows], np.int64)
 

@@ -159,7 +159,7 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Any:
-        """Of an agent."""
+        """Return the space of the actions of `agent`."""
         return self.action_spaces[agent]
 
     def state(self) -> Any:
@@ -212,7 +212,7 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         return self._seen[agent]
 
     def step(self, action: Any) -> None:
-        """Act for `agent_selection`."""
+        """Carry out `action` for the agent `agent_selection` and advance to the next decision."""
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)

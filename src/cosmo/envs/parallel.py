@@ -58,11 +58,11 @@ class CosmoParallel(ParallelEnv):  # type: ignore[misc]
         self._asked: dict[str, tuple[Any, dict[str, Any]]] = {}
 
     def observation_space(self, agent: str) -> Any:
-        """Of an agent."""
+        """Return the space of the observations of `agent`."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Any:
-        """Of an agent."""
+        """Return the space of the actions of `agent`."""
         return self.action_spaces[agent]
 
     def reset(
@@ -135,7 +135,7 @@ class CosmoParallel(ParallelEnv):  # type: ignore[misc]
         return np.concatenate([*self._seen().values()])
 
     def render(self) -> Any:
-        """As `CosmoAEC.render`."""
+        """Draw all nodes, as `CosmoAEC.render` does."""
         return self.aec.render()
 
     def close(self) -> None:

@@ -88,7 +88,7 @@ class CosmoVecEnv(VecEnv):  # type: ignore[misc]
         return seen, reward.astype(np.float32), over.copy(), infos
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Close the vector environment."""
         self.env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:

@@ -46,7 +46,7 @@ class Screen:
         self.clear()
 
     def clear(self) -> None:
-        """An episode begins."""
+        """Forget the previous episode, at the start of the next one."""
         self._lines: dict[str, deque[tuple[float, float]]] = {}
         self._counts: Counter[str] = Counter()
         self._now = 0.0

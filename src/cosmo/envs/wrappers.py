@@ -41,7 +41,7 @@ class SemiMarkovDiscount(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(**options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One decision."""
+        """Take one decision; the reward is discounted by the time since the episode began."""
         seen, reward, terminated, truncated, info = self.env.step(action)
         weighted = float(reward) * self._weight
         passed = self._discount ** (info["elapsed_ms"] / self._per_ms)
@@ -118,7 +118,7 @@ class RecordEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """A new recording."""
+        """Start a new episode and a new recording; returns its first observation and `info`."""
         self._recorder = Recorder(self._game.scenario, self._game.method.carries)
         self._game.sent = self._recorder.updated  # before the SNs' first decisions
         return self.env.reset(**options)

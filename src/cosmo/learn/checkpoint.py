@@ -102,7 +102,7 @@ class Curves:
         )
 
     def saved(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """As one array."""
+        """Return the curves as one array, [episode, run, column]."""
         shape = len(self._rows), len(self._runs), len(CURVE_COLUMNS)
         return np.array(self._rows).reshape(shape)
 

@@ -60,7 +60,7 @@ class AuxiliaryConfig(Part):
 
 
 class EnConfig(Part):
-    """The EN agent."""
+    """Settings of the EN agent's training."""
 
     branch: Width
     fusion: Width
@@ -89,7 +89,7 @@ class EnConfig(Part):
 
 
 class SnConfig(Part):
-    """The SN agent."""
+    """Settings of the SN agent's training."""
 
     projection: Width
     hidden: Width
@@ -125,7 +125,7 @@ class SnConfig(Part):
 
 
 class TrainingConfig(Part):
-    """All of it."""
+    """All settings of a training of `cosmo`."""
 
     episodes: Count
     validate_every: Count

@@ -19,7 +19,7 @@ class Replay:
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
-        """Of one sample."""
+        """Shape of one sample: (numbers of a transition,)."""
         return (self._rows.shape[2],)
 
     def write(self, runs: Ints, rows: Floats) -> None:
@@ -71,7 +71,7 @@ class SequenceReplay(Replay):
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
-        """Two decisions."""
+        """Shape of one sample: (2, numbers of a transition), for two consecutive decisions."""
         return (2, self._rows.shape[2])
 
     def write(self, runs: Ints, rows: Floats, streams: Ints | None = None) -> None:

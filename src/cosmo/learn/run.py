@@ -31,7 +31,7 @@ class Config(Protocol):
         ...
 
     def model_dump(self, *, mode: str = "python", exclude_defaults: bool = False) -> dict[str, Any]:
-        """As plain data."""
+        """Return all settings as plain data, by field."""
         ...
 
 

@@ -77,7 +77,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def at(cls, links: Links) -> "Pairs":
-        """Of a site."""
+        """Return the pairs of ENs and SNs that `links` connects."""
         of_en = np.where(links.exist, np.cumsum(links.exist).reshape(links.exist.shape) - 1, -1)
         ens, columns = links.reached_by
         of_sn = np.where(ens >= 0, of_en[ens, columns], -1)

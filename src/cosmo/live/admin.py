@@ -46,7 +46,7 @@ class Admin:
             self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening on the admin port."""
         if self._server is not None:
             self._server.close()
 

@@ -46,7 +46,7 @@ class Certificates:
     name: str  # of the EN, as its certificate has it
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """For a channel."""
+        """Return gRPC credentials for a channel to a node, read from the three files."""
         return grpc.ssl_channel_credentials(
             *(read_bytes(path, MOST_KEY) for path in (self.authority, self.key, self.certificate))
         )
@@ -140,7 +140,7 @@ class _Caller:
 
 
 class AsyncClient(_Caller):
-    """For asyncio."""
+    """A client for asyncio, which sends tasks to an EN and awaits their outcomes."""
 
     _stack = grpc.aio
 
@@ -166,7 +166,7 @@ class AsyncClient(_Caller):
         return self._requests.answer(outcome, began, elapsed_ms)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection to the EN."""
         await self._channel.close()
 
     async def __aenter__(self) -> "AsyncClient":
@@ -198,7 +198,7 @@ class Client(_Caller):
         return self._requests.answer(outcome, began, elapsed_ms)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection to the EN."""
         self._channel.close()
 
     def __enter__(self) -> "Client":

@@ -56,7 +56,7 @@ class Worker(Protocol):
         ...
 
     def close(self) -> None:
-        """End all work."""
+        """End all work and free what the worker holds."""
         ...
 
 

@@ -73,7 +73,7 @@ class SiteGroup(Group):
 
 
 class MethodGroup(Group):
-    """Who decides."""
+    """The methods that decide, their fallback and their shadow."""
 
     use: str  # as in `cosmo simulate --method`
     fallback: str  # decides while the method misbehaves
@@ -195,7 +195,7 @@ class Log(Group):
 
 
 class Scales(Group):
-    """R18."""
+    """Scales that the inputs of learned methods are divided by (R18)."""
 
     wait_ms: Positive
     work_ms: Positive
@@ -206,14 +206,14 @@ class Scales(Group):
 
 
 class Prices(Group):
-    """R16."""
+    """Prices that methods weigh updates by (R16)."""
 
     success: Positive
     per_number: NotNegative
 
 
 class NodeConfig(Group):
-    """One daemon."""
+    """All fields of a daemon's file."""
 
     role: Literal["en", "sn", "picker", "agent"]
     name: Name

@@ -72,7 +72,7 @@ class Cache:
 
 
 class EnCore(Core):
-    """One EN."""
+    """The core of an EN; clock, timers, workers and transport are passed in."""
 
     def __init__(
         self,

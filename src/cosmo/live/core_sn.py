@@ -74,7 +74,7 @@ class Peer:
 
 
 class SnCore(Core):
-    """One SN."""
+    """The core of an SN; clock, timers, workers and transport are passed in."""
 
     def __init__(
         self,

@@ -191,7 +191,7 @@ class DecidingServer(NodeServer):
         raise NotImplementedError
 
     def drain(self) -> None:
-        """Take nothing more."""
+        """Refuse new tasks from now on; those in flight are completed."""
         self.draining = True
 
     async def close(self) -> None:

@@ -121,7 +121,7 @@ class Surroundings:
             call.cancel()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connections over which the node's surroundings are changed."""
         self._keeping.cancel()
         await asyncio.gather(self._keeping, return_exceptions=True)
 

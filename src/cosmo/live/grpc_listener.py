@@ -48,7 +48,7 @@ class GrpcListener:
             raise InputError(f"listen = {address!r}: cannot be listened on") from None
 
     async def start(self) -> None:
-        """Take calls."""
+        """Start to accept calls."""
         await self._server.start()
 
     async def serve(self) -> None:

@@ -129,7 +129,7 @@ class Processes:
             self._idle.insert(0, self._another())
 
     def close(self) -> None:
-        """End all processes."""
+        """End all worker processes."""
         for process in self._all:
             process.end()
 
@@ -145,7 +145,7 @@ class Commands:
         self._running: set[asyncio.Task[None]] = set()
 
     def run(self, item: Item, finish_ms: float, finished: Finished, failed: Failed) -> Timer:
-        """Start the program."""
+        """Start the program for `item`; returns its task, which can be cancelled."""
         task = asyncio.get_running_loop().create_task(self._run(item, finished, failed))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -186,7 +186,7 @@ class Commands:
         )
 
     def close(self) -> None:
-        """End all programs."""
+        """End all programs that are running."""
         for task in self._running:
             task.cancel()
 

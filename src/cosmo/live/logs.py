@@ -16,7 +16,7 @@ class Log:
         self._stream = sys.stderr if stream is None else stream
 
     def level(self, name: str) -> None:
-        """From now on."""
+        """Set the lowest level that is logged from now on."""
         self._least = _LEVELS[name]
 
     def debug(self, event: str, **fields: Any) -> None:

@@ -46,7 +46,7 @@ HELP = {
     "shadow_differs_total": "Decisions that the shadow would have taken otherwise.",
     "shadow_faults_total": "Decisions that the shadow could not take.",
     "shadow_total": "Decisions that the shadow was asked about.",
-    "sn_silent": "1 while nothing is heard of an SN.",
+    "sn_silent": "1 while an SN is silent.",
     "status_age_seconds": "Time since the last status of an SN was made.",
     "status_value": "The numbers of the last status of an SN, in their order.",
     "statuses_total": "Statuses that have come from an SN.",
@@ -70,7 +70,7 @@ class Counters:
         self._counts: dict[tuple[str, Label], float] = {}
 
     def add(self, name: str, amount: float = 1.0, **labels: str) -> None:
-        """Count."""
+        """Add `amount` to the counter `name` with these labels."""
         key = name, tuple(sorted(labels.items()))
         self._counts[key] = self._counts.get(key, 0.0) + amount
 

@@ -67,7 +67,7 @@ class Running:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which the process listens; waits until it does."""
         return int(self.wait_for("serving")["port"])
 
     @property

@@ -73,7 +73,7 @@ class Pending:
         self._clock = clock
 
     def cancel(self) -> None:
-        """Never make it."""
+        """Cancel the call if it has not been made yet."""
         if self.call is not None:
             self.call = None
             self._clock.cancelled()

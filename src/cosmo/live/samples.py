@@ -21,7 +21,7 @@ class Histogram:
         self.count, self.total, self.most = 0, 0.0, 0.0
 
     def add(self, sample_ms: float) -> None:
-        """Count one sample."""
+        """Count one sample, in ms."""
         self._within[bisect_left(BOUNDS_MS, sample_ms)] += 1
         self.count += 1
         self.total += sample_ms

@@ -50,7 +50,7 @@ class ServiceStation(Station):
         return int(self._seen[REQUESTS])
 
     def state(self, now: float) -> list[float]:
-        """[field] of `cosmo.node.state`."""
+        """Return the service's state, [field] of `cosmo.node.state`."""
         return [float(each) for each in self._seen]
 
 
@@ -127,7 +127,7 @@ class AgentServer(SnServer):
         return [grpc.method_handlers_generic_handler(f"{wire.PACKAGE}.Sn", {"Watch": watch})]
 
     async def close(self) -> None:
-        """Read no longer."""
+        """Stop reading metrics and close all connections."""
         if self._scraper is not None:
             await self._scraper.close()
         await super().close()

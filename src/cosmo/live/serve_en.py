@@ -29,11 +29,11 @@ _AFTER_S = 30.0  # results are waited for so long after the deadline, where late
 class _Call:
     """A client's task, from its arrival to its answer."""
 
-    __slots__ = ("answer", "books_ms", "id", "received_ms", "sent_ms", "working")
+    __slots__ = ("answer", "id", "path_ms", "received_ms", "sent_ms", "working")
 
     def __init__(self, number: int, received_ms: float, answer: "asyncio.Future[Any]") -> None:
         self.id, self.received_ms, self.answer = number, received_ms, answer
-        self.sent_ms = self.books_ms = math.nan
+        self.sent_ms = self.path_ms = math.nan
         self.working: asyncio.Task[None] | None = None  # the call of an SN
 
 
@@ -117,7 +117,7 @@ class EnServer(DecidingServer):
         )
 
     def answer(self, item: Item, fate: Fate, output: bytes) -> None:
-        """Tell the client."""
+        """Send the outcome of a task to the client that is waiting for it."""
         call: _Call = item.context
         if call.answer.done():
             return
@@ -158,7 +158,7 @@ class EnServer(DecidingServer):
         """Send a task, at once or when an emulated link has brought it there."""
         call: _Call = item.context
         call.sent_ms = self.clock.now()
-        call.books_ms = arrival_ms - call.sent_ms
+        call.path_ms = arrival_ms - call.sent_ms
         send = partial(self._send, sn, item)
         if self.config.links.emulate:  # the real way is part of the emulated one
             due = self._due(sn, item.input_bytes, arrival_ms)
@@ -215,7 +215,7 @@ class EnServer(DecidingServer):
                 back_ms = float(self.site.links.result_ms[0, sn])
             held_ms = result.held_us / 1000.0
             if held_ms <= took_ms * _CLOCKS_DIFFER + 1.0:
-                extra_ms = took_ms - call.books_ms - held_ms - back_ms
+                extra_ms = took_ms - call.path_ms - held_ms - back_ms
                 self.overhead.add(extra_ms)
                 self.lead.correct(extra_ms)
             else:
@@ -285,7 +285,7 @@ class EnServer(DecidingServer):
         return {**super().facts(), "statuses": statuses}
 
     async def close(self) -> None:
-        """Leave the SNs."""
+        """Close the connections to all SNs, and the server."""
         for each in self.connections:
             await each.close()
         await super().close()

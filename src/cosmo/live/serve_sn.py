@@ -138,7 +138,7 @@ class SnServer(NodeServer):
         return self.core.station.requests
 
     def begin(self) -> None:
-        """Start deciding."""
+        """Start to decide about statuses."""
         self.core.begin()
 
     def handlers(self) -> list[Any]:

@@ -72,7 +72,7 @@ class NodeServer:
         return {"timer_p99_ms": late.quantile(0.99), "timer_most_ms": late.most}
 
     async def close(self) -> None:
-        """Leave the others."""
+        """Close the connections to other nodes."""
 
     def _true_cycles(self, content: bytes) -> float:
         """What a task takes by its input, in a test bed (R35); NaN: the cycles that it declares."""
@@ -135,7 +135,7 @@ class NodeServer:
         if carries != self._carries:
             raise InputError(
                 f"method.use = {config.method.use!r}: its statuses have {carries} numbers, and the"
-                f" other nodes have been told of {self._carries}; restart the node"
+                f" other nodes expect {self._carries}; restart the node"
             )
 
     def _take_limits(self, config: NodeConfig) -> None:

@@ -22,7 +22,7 @@ class Listener(Protocol):
     port: int
 
     async def start(self) -> None:
-        """Take calls."""
+        """Start to accept calls."""
         ...
 
     async def serve(self) -> None:
@@ -90,7 +90,7 @@ class Serving:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address on which the node listens, `host:port`."""
         return f"{self.config.listen.rpartition(':')[0]}:{self.port}"
 
     def facts(self) -> dict[str, float]:

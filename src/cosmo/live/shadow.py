@@ -17,7 +17,7 @@ from cosmo.policy.registry import method
 
 
 class Shadow:
-    """Asks, compares, counts."""
+    """Asks a second method about every decision and counts where it differs."""
 
     def __init__(self, runner: DispatcherRunner) -> None:
         self._runner = runner

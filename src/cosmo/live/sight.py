@@ -80,7 +80,7 @@ class Sight(NamedTuple):
 
     @property
     def tasks(self) -> SeenTasks:
-        """For rules."""
+        """What rules see of the task and of the links."""
         return SeenTasks([self.task], *self.links.views)
 
     def arrays(self) -> DispatchObservation:

@@ -29,12 +29,12 @@ class SmoothedRate:
         self._memory, self._rate, self._since = memory_ms, 0.0, 0.0
 
     def count(self, now: float) -> None:
-        """One more."""
+        """Count one event at time `now`, in ms."""
         self._rate = self.per_s(now) + 1000.0 / self._memory
         self._since = max(now, self._since)
 
     def per_s(self, now: float) -> float:
-        """Until now."""
+        """Return the smoothed number of events per second at time `now`, in ms."""
         return self._rate * math.exp(-max(now - self._since, 0.0) / self._memory)
 
 

@@ -52,7 +52,7 @@ class Watching(Protocol):
 
     @property
     def core(self) -> EnCore:
-        """The node itself."""
+        """The EN that the connection belongs to."""
         ...
 
     def abandon(self, sn: int) -> None:
@@ -119,7 +119,7 @@ class SnConnection:
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
     async def execute(self, task: Any, timeout_s: float) -> Any:
-        """Call the SN."""
+        """Send a task to the SN and return its reply; raises `grpc.RpcError` if the call fails."""
         return await self._execute(task, timeout=timeout_s, metadata=self._metadata)
 
     def send(self, message: Any) -> None:
@@ -310,7 +310,7 @@ class SnConnection:
             self._task.cancel()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Stop connecting and close the connection to the SN."""
         self.stop()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)

@@ -107,7 +107,7 @@ class Updater:
         return states.state[:, :RAW_FIELDS]
 
     def remark(self) -> str:
-        """As `Dispatcher.remark`."""
+        """Return a remark for the node's log, or "", as `Dispatcher.remark` does."""
         return ""
 
     @property

@@ -134,7 +134,7 @@ class Tasks:
 
     @property
     def mean_cycles(self) -> float:
-        """Of a task."""
+        """Mean declared cycles of a task."""
         return 0.5 * sum(self.cycles)
 
 

@@ -36,7 +36,7 @@ _INSTALL_LIMIT_S = 900.0
 
 
 class Settings(ctypes.Structure):
-    """As in `cpp/interface.h`."""
+    """Settings of a simulation, laid out as in `cpp/interface.h`."""
 
     _fields_ = (
         *(

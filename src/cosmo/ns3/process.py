@@ -46,7 +46,7 @@ class Worker:
         self.ask(wire.BEGIN, pickle.dumps((scenario, episode, dimensions, rides)))
 
     def ask(self, kind: bytes, payload: bytes = b"") -> None:
-        """Send a question."""
+        """Send a question to the process without waiting for its answer."""
         self.asked = True
         try:
             self._link.settimeout(_STEP_LIMIT_S)

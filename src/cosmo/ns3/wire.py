@@ -41,7 +41,7 @@ _WHOSE = {EN_TURN: "dispatch", SN_TURN: "update", RIDE_TURN: "result"}
 
 
 def send(link: socket.socket, kind: bytes, payload: bytes = b"") -> None:
-    """One message."""
+    """Send one message of a kind with its payload."""
     link.sendall(_FRAME.pack(kind, len(payload)) + payload)
 
 

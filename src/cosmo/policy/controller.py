@@ -47,7 +47,7 @@ class Controller:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of the runs."""
+        """Seeds of the trained runs."""
         return tuple(run.seed for run in self.runs)
 
     @property

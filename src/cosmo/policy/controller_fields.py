@@ -32,13 +32,13 @@ class Fields:
         return self._data.get(field) is not None
 
     def value(self, field: str) -> Any:
-        """Of any type."""
+        """Return the value of `field`, of any type; ValueError if it is missing."""
         if field not in self._data:
             raise ValueError(f"{self.name(field)}: is missing")
         return self._data[field]
 
     def group(self, field: str) -> "Fields":
-        """Fields within."""
+        """Return the fields within `field`; ValueError if it is missing."""
         return Fields(self.value(field), self.name(field))
 
     def groups(self, field: str) -> list["Fields"]:
@@ -49,14 +49,14 @@ class Fields:
         return [Fields(each, f"{self.name(field)}.{place}") for place, each in enumerate(found)]
 
     def text(self, field: str) -> str:
-        """A text."""
+        """Return the text of `field`; ValueError if it is not a text."""
         found = self.value(field)
         if not isinstance(found, str):
             raise ValueError(f"{self.name(field)} = {_shown(found)}: must be a text")
         return found
 
     def truth(self, field: str) -> bool:
-        """True or false."""
+        """Return the truth value of `field`; ValueError if it is not true or false."""
         found = self.value(field)
         if not isinstance(found, bool):
             raise ValueError(f"{self.name(field)} = {_shown(found)}: must be true or false")

@@ -32,7 +32,7 @@ class Features:
         return (state[..., :RAW] / self.sn_scale[sn]).astype(np.float32)
 
     def en_local(self, tasks: DispatchObservation) -> Floats:
-        """[row, 10]."""
+        """Return the 10 local numbers of an EN's observation, scaled (R20), [row, 10]."""
         rows = np.empty((len(tasks), EN_LOCAL), np.float32)
         rows[:, 0] = tasks.throughput_mbps / self.scales.throughput_mbps
         rows[:, 1] = tasks.throughput_trend_mbps / self.scales.throughput_mbps

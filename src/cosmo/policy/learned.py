@@ -83,7 +83,7 @@ class Agents:
         raise InputError("objective: only of a controller that can choose")
 
     def at_work(self) -> Method:
-        """As a method."""
+        """Return the trained agents as a method."""
         return Learned(self)
 
     def shapes(self) -> Shapes:
@@ -170,7 +170,7 @@ def _each(net: Callable[[Floats], Floats], count: int, worlds: Ints, x: Floats) 
 
 
 class LearnedDispatcher(Dispatcher):
-    """Greedy EN agents."""
+    """EN agents that take the action with the highest value."""
 
     def __init__(self, site: Site, agents: Agents) -> None:
         self._features, self.agents = Features(site), agents
@@ -251,11 +251,11 @@ class Learned(Method):
         self.carries = agents.dimensions
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """The EN agents."""
+        """Return the EN agents at `site`, without memory."""
         return LearnedDispatcher(site, self.agents)
 
     def updater(self, site: Site) -> Updater:
-        """The SN agents."""
+        """Return the SN agents at `site`, without memory."""
         return LearnedUpdater(site, self.agents)
 
 

@@ -36,7 +36,7 @@ class Agents(Protocol):
         ...
 
     def at_work(self) -> Method:
-        """As a method."""
+        """Return the trained agents as a method."""
         ...
 
     def without(self, part: str) -> "Agents":

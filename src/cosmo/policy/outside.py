@@ -88,7 +88,7 @@ class Outside(Method):
         check_raw(type(self._other).__name__, self.carries)
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """The policy."""
+        """Return the policy as the dispatcher of `site`."""
         return _Dispatcher(site, self._policy)
 
     def updater(self, site: Site) -> Updater:

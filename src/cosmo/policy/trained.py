@@ -48,11 +48,11 @@ class Trained(Method):
         return self._at_work(site).notice(site, hidden)
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """The EN agents."""
+        """Return the EN agents of the run that acts in each world of `site`, without memory."""
         return self._at_work(site).dispatcher(site)
 
     def updater(self, site: Site) -> Updater:
-        """The SN agents."""
+        """Return the SN agents of the run that acts in each world of `site`, without memory."""
         return self._at_work(site).updater(site)
 
 

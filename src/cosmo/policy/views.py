@@ -59,7 +59,7 @@ class EnView(View):
         self._bound(signed)
 
     def of(self, tasks: DispatchObservation) -> Floats:
-        """[row, name]."""
+        """Return the observations of an EN by name, scaled, [row, name]."""
         scales, made, rows = self._site.scales, self._features, len(tasks)
         seen = np.empty((rows, len(self.names)), np.float32)
         seen[:, :EN_LOCAL] = made.en_local(tasks)
@@ -108,7 +108,7 @@ class SnView(View):
         self._bound(trends | free)
 
     def of(self, nodes: UpdateObservation) -> Floats:
-        """[row, name]."""
+        """Return the observations of an SN by name, scaled, [row, name]."""
         made, rows = self._features, len(nodes)
         scale = made.sn_scale[nodes.sn]
         seen = np.empty((rows, len(self.names)), np.float32)

@@ -111,7 +111,7 @@ def metric_figure(
     focus: str | None = None,
     yardsticks: Collection[str] = (),
 ) -> list[Path]:
-    """Files of `metric_over_load`."""
+    """Write the figure of `metric_over_load` and return its files, one for each format."""
     figure = metric_over_load(summary, bounds, metric, methods, focus, yardsticks)
     return saved(figure, path, formats)
 

@@ -83,5 +83,5 @@ def _one_line(text: str) -> str:
 
 
 def in_tex(text: str) -> str:
-    """For LaTeX."""
+    """Return `text` with the special characters of LaTeX escaped."""
     return "".join(_TEX.get(sign, sign) for sign in text)

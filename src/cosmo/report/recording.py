@@ -94,7 +94,7 @@ class Recorder(Watcher):
     def updated(
         self, nodes: UpdateObservation, send: NDArray[np.bool_], interval_ms: NDArray[np.float64]
     ) -> None:
-        """SN decisions."""
+        """Record what SNs decided about sending statuses."""
         self._journeys.updated(nodes, send)
         for row in range(len(nodes)):
             self._updates["time"].append(_rounded(nodes.time_ms[row]))

@@ -21,7 +21,7 @@ _DASHES = (("-", "solid"), ("--", "dash"), (":", "dot"))
 
 @dataclass(frozen=True)
 class Look:
-    """Of one method."""
+    """How one method is drawn: colour, marks and lines of matplotlib and Plotly."""
 
     colour: str
     mark: str  # matplotlib's

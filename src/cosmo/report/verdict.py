@@ -147,7 +147,7 @@ class Verdict:
         ]
         if marks:
             names = ", ".join(marks)
-            told.append(f"Yardsticks, which are told the true state of every node, have: {names}.")
+            told.append(f"Yardsticks, which know the true state of every node, have: {names}.")
         return " ".join(told)
 
     def where(self) -> str:

@@ -30,7 +30,7 @@ _FIGURES = (
 
 @dataclass(frozen=True)
 class Written:
-    """Where things are."""
+    """The files and folders that a report consists of."""
 
     page: Path
     figures: list[Path]

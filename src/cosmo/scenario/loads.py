@@ -69,7 +69,7 @@ class Demand(Part):
 
 
 class Deadline(Part):
-    """R3."""
+    """How deadlines follow from the shortest path and a random slack (R3)."""
 
     factor: Positive
     slack_ms: tuple[NotNegative, NotNegative]

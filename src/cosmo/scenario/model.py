@@ -139,7 +139,7 @@ class Storage(Part):
 
 
 class Utility(Part):
-    """R16."""
+    """Values and weights of outcomes, delays and updates (R16)."""
 
     value: Positive
     true_positive: Positive

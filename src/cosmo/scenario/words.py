@@ -35,7 +35,7 @@ def _demand(scenario: Scenario) -> str:
 def _loads(scenario: Scenario) -> str:
     load = scenario.workload
     # Without its number: a study plays the scenario at rates of its own, and tells nodes these.
-    told = "Nodes are told the planned mean rate of tasks of an EN"
+    told = "Nodes know the planned mean rate of tasks of an EN"
     uneven = load.weights and len(set(load.weights)) > 1
     if load.trace:
         return f"{told}; loads are those of the trace."
@@ -83,7 +83,7 @@ def _tenants(scenario: Scenario) -> list[str]:
     load, sns = scenario.background, scenario.sn.count
     rates = [rate for both in load.each("rates", sns) for rate in both]
     if not any(rates):
-        return ["Nobody else uses the SNs."]
+        return ["No other users load the SNs."]
     dwell = [time for both in load.each("dwell_ms", sns) for time in both]
     phases = f"{min(dwell) / 1000.0:g} s"
     if max(dwell) > min(dwell):

@@ -30,7 +30,7 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Finished units."""
+        """Number of finished units."""
         return sum(share == 1.0 for share in self.share.values())
 
     @property

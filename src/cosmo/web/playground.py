@@ -45,7 +45,7 @@ class Playground:
         return {"number": self.number}
 
     async def end(self) -> None:
-        """Play no more."""
+        """Stop playing and wait until the background task has ended."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -31,7 +31,7 @@ SLIDERS = {
     "price": Slider("price of a status (weight of its cost)", 0, 20, 0.5),
     "ens": Slider("edge nodes", 1, 30, 1),
     "sns": Slider("service nodes", 1, 20, 1),
-    "spread": Slider("demand nobody knows (spread)", 0, 2, 0.1),
+    "spread": Slider("unknown demand (spread)", 0, 2, 0.1),
     "tenants": Slider("tasks of tenants (per s and SN)", 0, 300, 10),
     "outages": Slider("outages (per minute and SN)", 0, 60, 1),
 }

@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def tasks(self) -> Tasks:
-        """The tasks themselves."""
+        """The tasks of the episode, as they were generated."""
         return self.episode.tasks
 
     def heard(self) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:

@@ -112,7 +112,7 @@ class Seen(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What nodes decide."""
+    """What nodes decide at a turn: actions of ENs, statuses and intervals of SNs."""
 
     action: Ints  # [row] of an EN
     send: NDArray[np.bool_]  # [row, k] to whom an SN sends a status

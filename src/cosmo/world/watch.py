@@ -31,7 +31,7 @@ class Watcher:
         """ENs are about to decide."""
 
     def dispatched(self, tasks: DispatchObservation, actions: NDArray[np.int64]) -> None:
-        """They have decided."""
+        """Called after ENs have decided, with what they saw and their actions."""
 
     def updated(
         self, nodes: UpdateObservation, send: NDArray[np.bool_], interval_ms: NDArray[np.float64]

@@ -102,7 +102,7 @@ class ScheduleConfig(Part):
 
 
 class NextConfig(Part):
-    """All of it."""
+    """All settings of a training of `cosmo-next`."""
 
     episodes: Count
     worlds: Count

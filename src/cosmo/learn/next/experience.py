@@ -72,7 +72,7 @@ class Experience(Watcher):
         self.outcomes: list[Outcome] = []
 
     def play(self) -> None:
-        """All of it."""
+        """Play all episodes and record what both kinds of agents experience."""
         self.outcomes = play(self._scenario, self._method, self._episodes, watchers=[self])
 
     def asked(self, tasks: DispatchObservation, truth: AskTruth) -> None:
@@ -92,7 +92,7 @@ class Experience(Watcher):
         return {name: column[order] for name, column in found.items()}
 
     def looks(self) -> Arrays:
-        """Of SNs."""
+        """Return what SNs recorded at their decisions, one array for each name, [decision, …]."""
         rows = self._method.sn.rows
         return {k: np.concatenate([row[k] for row in rows]) for k in rows[0]}
 
@@ -104,7 +104,7 @@ class MakeDispatcher:
         self._given = layers, run_rows, settings, weigh
 
     def at(self, site: Site) -> NextDispatcher:
-        """A fresh dispatcher."""
+        """Return a dispatcher for `site` without memory."""
         return NextDispatcher(site, *self._given)
 
 

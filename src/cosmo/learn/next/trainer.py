@@ -65,7 +65,7 @@ class NextTrainer:
         self.episode = 0
 
     def pretrain(self) -> None:
-        """Nothing to do."""
+        """Do nothing: `cosmo-next` needs no pretraining."""
 
     def agents(self) -> NextAgents:
         """Every run's agents as they are now: averaged weights act."""

@@ -45,7 +45,7 @@ class UniversalTrainer:
         return self._networks.episode
 
     def pretrain(self) -> None:
-        """Nothing to do."""
+        """Do nothing: `cosmo-next` needs no pretraining."""
 
     def train_episode(self) -> list[Curve]:
         """The next round; the curves are of the multi-node controller."""

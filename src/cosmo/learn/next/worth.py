@@ -59,7 +59,7 @@ class Worth:
         )
 
     def weights(self) -> NDArray[np.float32]:
-        """[run, CHANGE_SIZE]."""
+        """Return the fitted weights of the benefit of an update, [run, CHANGE_SIZE]."""
         return (self._inverse() @ self.cross[..., None])[..., 0].astype(np.float32)
 
     def doubt(self) -> NDArray[np.float32]:

@@ -26,7 +26,7 @@ class CountingAgent(TakesHttp, AgentServer):
         super().__init__(*given)
         self._calls, self._open = 0, 0  # at this port; of these, at the service
         self._services = Services(self.config)
-        self._there, self._why = False, "nobody has looked"  # why it is not there
+        self._there, self._why = False, "not tried yet"  # why it is not there
         self._latency = Mean(1.0)
         self._spent_ms, self._answers, self._measured_ms = 0.0, 0, -math.inf
         self._trying: asyncio.Task[None] | None = None
@@ -41,7 +41,7 @@ class CountingAgent(TakesHttp, AgentServer):
         self._trying = self._loop.create_task(self._try())
 
     async def close(self) -> None:
-        """Leave the service."""
+        """Stop probing the service and close the connections to it."""
         if self._trying is not None:
             self._trying.cancel()
         await self._services.close()

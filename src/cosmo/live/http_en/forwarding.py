@@ -22,7 +22,7 @@ class Forwarder:
         self._addresses = [peer.http for peer in node.config.peers]
 
     async def close(self) -> None:
-        """Leave the services."""
+        """Close the connections to all services."""
         await self._services.close()
 
     async def forward(self, call: HttpCall, item: Item) -> web.StreamResponse:

@@ -107,7 +107,7 @@ class Services:
         )
 
     async def close(self) -> None:
-        """Leave the services."""
+        """Close the connections to all services."""
         await self._session.close()
 
 

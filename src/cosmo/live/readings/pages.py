@@ -121,7 +121,7 @@ class Page:
         return found.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection to the page's server."""
         if self._open is not None:
             self._open[1].close()
             self._open = None

@@ -37,7 +37,7 @@ class Scraper:
         self._last_ms = clock.now()
 
     def begin(self, heard: Heard, told: Told, silent: Callable[[], None]) -> None:
-        """Start reading."""
+        """Start to read the page at regular intervals."""
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._keep(heard, told, silent))
 
@@ -74,7 +74,7 @@ class Scraper:
             self._task.cancel()
 
     async def close(self) -> None:
-        """Stop reading."""
+        """Stop reading and close the connection."""
         self.stop()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)

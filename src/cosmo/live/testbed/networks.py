@@ -73,7 +73,7 @@ class Namespaces(Network):
         self._addresses: dict[tuple[str, str], str] = {}  # (who calls, whom): of the latter
 
     def command(self, name: str) -> tuple[str, ...]:
-        """Within its namespace."""
+        """Return the command that starts the node within its network namespace."""
         return ("ip", "netns", "exec", self._names[name], *super().command(name))
 
     def listen(self, name: str) -> str:

@@ -54,7 +54,7 @@ class NextAgents:
         return replace(self, en=chosen(self.en), sn=chosen(self.sn), runs=tuple(place.tolist()))
 
     def at_work(self) -> Method:
-        """As a method."""
+        """Return the trained agents as a method."""
         return LearnedNext(self)
 
     def shapes(self) -> Shapes:
@@ -101,7 +101,7 @@ class LearnedNext(Method):
         self.carries = agents.dimensions
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """The ENs."""
+        """Return the EN side of the controller that acts at `site`, without memory."""
         agents = self.agents
         if agents.multi_node is not None and not agents.alone(site):
             remark = agents.ranges and partial(met_by_ens, agents.ranges[1])
@@ -110,7 +110,7 @@ class LearnedNext(Method):
         return networks if agents.multi_node is None else PairDispatcher(site, networks)
 
     def updater(self, site: Site) -> Updater:
-        """The SNs."""
+        """Return the SN side of the controller that acts at `site`, without memory."""
         agents = self.agents
         if agents.multi_node is not None and not agents.alone(site):
             remark = agents.ranges and partial(met_by_sns, agents.ranges[1], site)

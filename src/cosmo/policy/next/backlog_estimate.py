@@ -202,7 +202,7 @@ class BacklogEstimate:
         return Seen(before, task)
 
     def write(self, tasks: DispatchObservation, seen: Seen, actions: Ints) -> None:
-        """What was decided."""
+        """Add the tasks that run locally or are offloaded by `actions`, [row]."""
         local = np.flatnonzero(actions == 0)
         if len(local):
             self._write_local(tasks, seen, local)

@@ -37,7 +37,7 @@ class Considered:
 
 
 class NextDispatcher(Dispatcher):
-    """Greedy ENs."""
+    """ENs that take the route with the highest advantage over a rejection."""
 
     def __init__(
         self,

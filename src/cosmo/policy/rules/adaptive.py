@@ -113,7 +113,7 @@ def note(seen: Any, state: Any, row: Any, action: Any) -> Any:
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
-    """The choice, noted."""
+    """Return what `choose` returns, and record the decision."""
     action = choose(seen, state, row)
     note(seen, state, row, action)
     return action

@@ -181,7 +181,7 @@ class AociOnline(OnRawStatus):
         self.cost_ms2, self.check_ms, self.timeout_ms = cost_ms2, check_ms, timeout_ms
 
     def updater(self, site: Site) -> Updater:
-        """By changed age."""
+        """Return the updater that sends when changed information reaches its threshold of age."""
         channels = site.worlds, len(site.sn)
         cost = float(self.cost_ms2)
         learner = no_knowledge(channels, cost, first_guess(cost), LARGEST_BETA_MS)

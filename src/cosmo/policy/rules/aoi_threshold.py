@@ -24,7 +24,7 @@ ROUNDING_MS = 1e-6
 
 
 class State(NamedTuple):
-    """It remembers nothing."""
+    """The threshold on the age of a status, in ms; nothing is remembered."""
 
     threshold_ms: float
 
@@ -65,5 +65,5 @@ class AoiThreshold(OnRawStatus):
         self.kappa = kappa
 
     def updater(self, site: Site) -> Updater:
-        """By age."""
+        """Return the updater that sends when the acknowledged status has reached an age."""
         return RuleUpdater(SnRule(send), State(threshold_ms(site, self.kappa)))

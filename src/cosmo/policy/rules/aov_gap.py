@@ -59,7 +59,7 @@ def gap_to_sent(seen: Any, state: Any, row: Any) -> Any:
 
 
 def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
-    """Compare, every `check_ms`."""
+    """Compare the state with the last one sent, every `check_ms`, and send if it has moved."""
     node, pending = seen.update[row], state.pending
     unsure = unconfirmed(seen, pending, row)
     overdue = node.time_ms - pending.sent_ms[node.world, node.sn] >= state.timeout_ms
@@ -77,7 +77,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
 
 
 def forget(node: Any, state: Any) -> None:
-    """Nothing was sent."""
+    """Forget the last status, as if none had been sent."""
     forget_sent(state.pending, node)
 
 
@@ -99,7 +99,7 @@ class AovGap(OnRawStatus):
         self.threshold, self.check_ms, self.timeout_ms = threshold, check_ms, timeout_ms
 
     def updater(self, site: Site) -> Updater:
-        """By content."""
+        """Return the updater that sends when the state differs enough from what ENs hold."""
         state = State(
             threshold=float(self.threshold),
             check_ms=float(self.check_ms),

@@ -27,7 +27,7 @@ from cosmo.policy.rules.site import (
 
 
 class State(NamedTuple):
-    """It remembers nothing."""
+    """What the rule knows of the site, and random draws for ties; no decision is remembered."""
 
     known: Known
     draws: NDArray[np.float64]  # [world, EN, task, k], for ties

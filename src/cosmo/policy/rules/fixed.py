@@ -34,7 +34,7 @@ class AllLocal(Method):
     reference = "a baseline of the paper"
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Stateless."""
+        """Return the rule that runs every task at its EN; it keeps no state."""
         return RuleDispatcher(site, EnRule(local, local), Nothing())
 
 
@@ -44,7 +44,7 @@ class AllOffload(Method):
     reference = "a baseline of the paper"
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Stateless."""
+        """Return the rule that offloads every task; it keeps no state."""
         return RuleDispatcher(site, EnRule(in_turn, in_turn), Nothing())
 
 
@@ -54,5 +54,5 @@ class LocalUntilFull(Method):
     reference = "a baseline of the paper"
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Stateless."""
+        """Return the rule that offloads only when the EN has no room; it keeps no state."""
         return RuleDispatcher(site, EnRule(local_first, local_first), Nothing())

@@ -47,7 +47,7 @@ CHECK_MS = 1.0
 
 
 class State(NamedTuple):
-    """At the ENs."""
+    """Memory and parameters of the ENs' rule."""
 
     known: Known
     own: Outstanding
@@ -100,7 +100,7 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
 
 
 class Offers(NamedTuple):
-    """At the SNs."""
+    """Memory and parameters of the SNs' rule."""
 
     ens: Ints  # [SN] that reach it
     turn: Ints  # [world, SN] offers so far: ENs take turns

@@ -85,7 +85,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
-    """The same, remembered."""
+    """Return what `choose` returns, and record the task that is sent."""
     action = choose(seen, state, row)
     note_sent(seen, state.own, row, action)
     return action

@@ -28,7 +28,7 @@ forget_bits = threshold.forget
 
 
 class State(NamedTuple):
-    """At the SNs."""
+    """Memory and parameters of the SNs' rule."""
 
     age_ms: float
     bits: Bits  # whose upper threshold tells whether a task would be in time

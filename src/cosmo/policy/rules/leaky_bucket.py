@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 class State(NamedTuple):
-    """Parameters and buckets."""
+    """Parameters, and the buckets of the SNs that each EN reaches."""
 
     known: Known
     d: int

@@ -23,7 +23,7 @@ class Pending(NamedTuple):
 
 
 def nothing_sent(site: Site) -> Pending:
-    """As SNs begin."""
+    """Return the record of SNs that have sent no status yet, for each world and SN."""
     channels = site.worlds, len(site.sn)
     return Pending(
         np.full(channels, -np.inf), np.zeros(channels, np.bool_), np.zeros((*channels, RAW))
@@ -50,7 +50,7 @@ def unconfirmed(seen: Any, pending: Any, row: Any) -> Any:
 
 
 def note_sent(pending: Any, node: Any) -> None:
-    """An update leaves."""
+    """Record that an SN sends a status now."""
     pending.open[node.world, node.sn] = True
     pending.sent_ms[node.world, node.sn] = node.time_ms
     for field in range(RAW):

@@ -40,7 +40,7 @@ class OnRawStatus(Method):
     strict = True  # else by `estimate`
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """The EN rule."""
+        """Return the EN rule `strict` or `estimate`, by the parameter `strict`."""
         return strict.dispatcher(site) if self.strict else estimate.dispatcher(site)
 
 
@@ -54,7 +54,7 @@ class Periodic(OnRawStatus):
         self.interval_ms = interval_ms
 
     def updater(self, site: Site) -> Updater:
-        """By the clock."""
+        """Return the updater that sends every `interval_ms`."""
         return RuleUpdater(SnRule(send_always), Clock(float(self.interval_ms)))
 
 
@@ -65,7 +65,7 @@ class Never(OnRawStatus):
     strict = False
 
     def updater(self, site: Site) -> Updater:
-        """Silent."""
+        """Return the updater that never sends."""
         return RuleUpdater(SnRule(send_never), Clock(np.inf))
 
 

@@ -37,7 +37,7 @@ ENTRIES = 64  # own tasks that are remembered for each SN, the latest of them
 
 
 class State(NamedTuple):
-    """At the ENs."""
+    """Memory and parameters of the ENs' rule."""
 
     known: Known
     d: int
@@ -122,7 +122,7 @@ def remember(seen: Any, state: Any, row: Any, column: Any) -> None:
 
 
 class UpdateState(NamedTuple):
-    """At the SNs."""
+    """Memory and parameters of the SNs' rule."""
 
     numbers: int
     longest_ms: float  # deadline

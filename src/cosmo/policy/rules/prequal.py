@@ -162,5 +162,5 @@ class Prequal(Method):
         return RuleUpdater(SnRule(send_always, probe), state, PROBE)
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Hot–cold rule."""
+        """Return the rule that takes the lowest latency among SNs that are not overloaded."""
         return dispatcher(site, self.quantile, self.oldest_ms, self.most_uses)

@@ -70,7 +70,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
-    """The same, recorded."""
+    """Return what `choose` returns, and record the decision in the backlog estimate."""
     action = choose(seen, state, row)
     record(seen, state.known, state.backlog, row, action)
     return action

@@ -54,7 +54,7 @@ ENTRIES = 64  # own tasks that are remembered for each SN, the latest of them
 
 
 class State(NamedTuple):
-    """At the ENs."""
+    """Memory and parameters of the ENs' rule."""
 
     known: Known
     own: Outstanding
@@ -109,7 +109,7 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
-    """The same, remembered."""
+    """Return what `choose` returns, and record the task that is sent."""
     action = choose(seen, state, row)
     note_sent(seen, state.own, row, action)
     if action >= 1 and action <= reached(seen, row):
@@ -142,7 +142,7 @@ def hear(fact: Any, state: Any) -> None:
 
 
 class Turns(NamedTuple):
-    """At the SNs."""
+    """Memory and parameters of the SNs' rule."""
 
     interval_ms: float
     one_at_a_time: bool  # ENs take turns; else all are told
@@ -175,7 +175,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
 
 
 def forget(node: Any, state: Any) -> None:
-    """As SNs begin."""
+    """Restart the SN's turn, as at the start of an episode."""
     state.turn[node.world, node.sn] = node.sn
 
 

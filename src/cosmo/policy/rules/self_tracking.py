@@ -37,7 +37,7 @@ class Backlog(NamedTuple):
 
 
 class State(NamedTuple):
-    """The estimate alone."""
+    """The backlog estimate, what the rule knows of the site, and random draws for ties."""
 
     known: Known
     backlog: Backlog
@@ -128,12 +128,12 @@ def record(seen: Any, known: Any, backlog: Any, row: Any, action: Any) -> Any:
 
 
 def choose(seen: Any, state: Any, row: Any) -> Any:
-    """The faster route."""
+    """Return the faster route that meets the deadline by the backlog estimate, else a rejection."""
     return faster_route(seen, state, row)
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
-    """The same, recorded."""
+    """Return what `choose` returns, and record the decision in the backlog estimate."""
     action = choose(seen, state, row)
     record(seen, state.known, state.backlog, row, action)
     return action

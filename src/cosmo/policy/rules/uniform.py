@@ -18,7 +18,7 @@ class State(NamedTuple):
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
-    """All actions alike."""
+    """Return an action drawn at random, all with equal probability."""
     task, sns = seen.dispatch[row], reached(seen, row)
     drawn = int(draw_of(state, task, 0) * (sns + 2))
     return reject(seen) if drawn > sns else drawn

@@ -39,7 +39,7 @@
     };
     const beliefs = (sn) => reading.links.filter((link) => link.sn === sn).map((link) => `${reading.ens[link.en].name}: ${said(link)}${link.silent ? ", silent" : ""}`).join("; ");
     const shown = (node, more) => line([node.name, node.kind, state(node), node.method || "–", node.tasks === null ? "?" : node.tasks, node.work === null ? "?" : node.work.toFixed(1), more], "td");
-    by("nodes").replaceChildren(line(["node", "kind", "state", "method", "tasks in it", "work (Mcycles)", "what ENs were told of it (Mcycles)"], "th"),
+    by("nodes").replaceChildren(line(["node", "kind", "state", "method", "tasks in it", "work (Mcycles)", "last status at the ENs (Mcycles)"], "th"),
       ...reading.ens.map((node) => shown(node, "–")), ...reading.sns.map((node, k) => shown(node, beliefs(k))));
   };
   const heard = (told) => {

@@ -49,7 +49,7 @@
       const fullest = inside.indexOf(Math.max(...inside)), known = belief(film, moment.time), told = known && known(fullest), down = [...moment.down];
       const who = whose() === null ? "an EN in the middle" : `EN ${whose()}`;
       return `${view.name ? `${view.name}, ` : ""}${moment.time.toFixed(1)} ms: ${moment.moving.length} tasks are on their way, ${running} run, ${waiting} wait. SN ${fullest} has most tasks, ${inside[fullest]}`
-        + `${known ? (told ? `; ${who} was told ${told.told}, ${told.age.toFixed(0)} ms ago` : `; ${who} was told nothing yet`) : "; nobody is told, as this method sends no status"}.${down.length ? ` Down: ${down.map((sn) => `SN ${sn}`).join(", ")}.` : ""}`;
+        + `${known ? (told ? `; the last status at ${who} says ${told.told} tasks and is ${told.age.toFixed(0)} ms old` : `; ${who} has received no status yet`) : "; this method sends no status"}.${down.length ? ` Down: ${down.map((sn) => `SN ${sn}`).join(", ")}.` : ""}`;
     };
     const paint = () => {
       const began = performance.now();

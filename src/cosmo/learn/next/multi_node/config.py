@@ -59,7 +59,7 @@ class KindsConfig(Part):
 
 
 class MultiNodeConfig(Part):
-    """All of it."""
+    """All settings of the training of the multi-node controller."""
 
     objective: Literal["success", "utility"]  # less what updates cost, or R32; …
     thrift: NotNegative  # … of that cost, so much counts for `success`

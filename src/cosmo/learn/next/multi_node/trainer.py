@@ -43,11 +43,11 @@ class MultiNodeMethod(Method):
         self._scaled = scaled
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """The ENs."""
+        """Return the ENs' side of the multi-node controller, scaled to `site`."""
         return multi_node.dispatcher(site, at_site(self._scaled, site))
 
     def updater(self, site: Site) -> Updater:
-        """The SNs."""
+        """Return the SNs' side of the multi-node controller, scaled to `site`."""
         return multi_node_updates.updater(site, at_site(self._scaled, site))
 
 

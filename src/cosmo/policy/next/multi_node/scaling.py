@@ -26,7 +26,7 @@ class Shape(NamedTuple):
 
 
 class ScaledParameters(NamedTuple):
-    """What training finds."""
+    """The parameters that training fits, and how they scale with a site's node counts."""
 
     middle: Parameters
     by_balance: Parameters  # slopes of the logarithms
