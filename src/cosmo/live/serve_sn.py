@@ -17,6 +17,7 @@ from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig
 from cosmo.live.core_sn import SnCore, SnRules
 from cosmo.live.emulation import handler_of
+from cosmo.live.limits import limit_of_stream, span_of
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Measured
@@ -181,11 +182,12 @@ class SnServer(NodeServer):
         await self._check(task, context, self.core.station.requests, cycles_needed=True)
         assert en is not None
         if not self._states[en].fresh(task.boot, task.id):
+        elapsed_ms, deadline_ms = span_of(task, self.site.tasks.deadline_ms[1])
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, f"task {task.id} was here before")
         item = Item(
             number=task.id,
-            generated_ms=now - task.elapsed_us / 1000.0,
-            deadline_ms=task.deadline_us / 1000.0,
+            generated_ms=now - elapsed_ms,
+            deadline_ms=deadline_ms,
             input_bytes=float(max(len(task.input), 1)),
             cycles=task.cycles,
             kind=task.kind,
