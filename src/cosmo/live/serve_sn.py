@@ -304,10 +304,14 @@ class SnServer(NodeServer):
             work_cycles=float(self.core.station.state(self.clock.now())[2]),
         )
 
+        limit = limit_of_stream(self.config.behaviour.most_updates_per_s, self.clock.scale)
     async def _read(self, en: int, requests: AsyncIterator[Any], out: "asyncio.Queue[Any]") -> None:
         try:
             async for message in requests:
                 if message is None:
+                if not limit.take(""):
+                    self._lied(en, "more messages than an EN may send")
+                    return
                     return  # not of this protocol: hang up
                 took_us = message.heartbeat.round_trip_us
                 if took_us > _MOST_ROUND_TRIP_US:
