@@ -30,7 +30,7 @@ from benchmarks.raw_http2 import (
 from virtual_nodes import VirtualWorld
 
 from cosmo import load, method
-from cosmo.live import connections, wire
+from cosmo.live import admin, connections, wire
 from cosmo.live.client import AsyncClient
 from cosmo.live.serve_sn import SnServer
 from cosmo.live.tasks import Fate
@@ -163,7 +163,7 @@ def test_rejections_do_not_wait_for_what_is_under_way():
                     await client.submit(bytes(20_000), **SLOW)
                 assert error.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
             assert not any(holder.done() for holder in holders)
-            assert here.node.counters.get("turned_away_total") == 40
+            assert here.node.counters.get("turned_away_total", status="grpc") == 40
             assert len(here.clock._heap) < 20  # and leave nothing behind
             for holder in holders:
                 holder.cancel()
@@ -445,6 +445,20 @@ def test_a_process_that_may_open_little_shares_what_it_may(monkeypatch):
     assert connections.Connections(1000)._most == 32
     monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, 0))
     assert connections.Connections(1000)._most == 1000
+
+
+def test_who_asks_the_admin_port_and_does_not_read_loses_its_place(monkeypatch):
+    async def scene():
+        monkeypatch.setattr(admin, "_LONGEST_S", 0.1)
+        async with started("sn", {"admin": "127.0.0.1:0"}) as there:
+            there.admin.text = lambda wanted: "x" * 50_000_000  # more than a socket holds
+            reader, writer = await asyncio.open_connection("127.0.0.1", there.admin.port, limit=1)
+            writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+            await reader.readexactly(1)
+            await until(lambda: there.admin._open == 0, "its place is free")
+            writer.transport.abort()
+
+    play(scene())
 
 
 def test_the_admin_port_answers_a_few_at_a_time():

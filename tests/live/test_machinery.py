@@ -299,8 +299,8 @@ def test_inputs_that_come_too_slowly_or_too_many_at_once_are_refused():
                     break
             # The first answer has its words in full, later ones only what differs.
             assert codes[7] == b"8"
-            assert there.node.counters.get("turned_away_total") == 1
-            assert there.node._incoming == 0
+            assert there.node.counters.get("turned_away_total", status="grpc") == 1
+            assert there.node._incoming.total == 0
 
     play(scene())
 

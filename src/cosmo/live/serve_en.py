@@ -16,7 +16,6 @@ from cosmo.live.emulation import handler_of
 from cosmo.live.limits import span_of
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Measured
-from cosmo.live.peers import check_caller
 from cosmo.live.realtime import RealClock
 from cosmo.live.samples import EmulationLead
 from cosmo.live.sn_connection import SnConnection, WatchedSn
@@ -34,8 +33,8 @@ class _Call:
 
     def __init__(self, number: int, received_ms: float, answer: "asyncio.Future[Any]") -> None:
         self.id, self.received_ms, self.answer = number, received_ms, answer
-        self.beyond_ms = 0.0  # that its generation was moved
         self.sent_ms = self.books_ms = math.nan
+        self.beyond_ms = 0.0  # that its generation was moved
         self.working: asyncio.Task[None] | None = None  # the call of an SN
 
 
@@ -84,11 +83,10 @@ class EnServer(DecidingServer):
     async def submit(self, task: Any, context: Any) -> Any:
         """A task of a client."""
         now = self.clock.now()
-        await check_caller(context, self.config.tls)
-        await self._check(task, context, self._calls, cycles_needed=False)
-        call.beyond_ms = max(task.elapsed_us / 1000.0 - self.site.tasks.deadline_ms[1], 0.0)
+        await self._check(task, context, cycles_needed=False)
         call = _Call(task.id, now, self._loop.create_future())
         item = self._item(task, now, call)
+        call.beyond_ms = max(task.elapsed_us / 1000.0 - self.site.tasks.deadline_ms[1], 0.0)
         self._calls += 1
         try:
             self.core.arrive(item)
@@ -103,9 +101,9 @@ class EnServer(DecidingServer):
         finally:
             self._calls -= 1
 
-        elapsed_ms, deadline_ms = span_of(task, self.site.tasks.deadline_ms[1])
     def _item(self, task: Any, now: float, call: _Call) -> Item:
         # Not from gRPC's deadline, which goes by the wall clock; its end cancels the call anyway.
+        elapsed_ms, deadline_ms = span_of(task, self.site.tasks.deadline_ms[1])
         return Item(
             number=self.core.next_number(),
             generated_ms=now - elapsed_ms,

@@ -173,17 +173,16 @@ class SnServer(NodeServer):
     async def execute(self, task: Any, context: Any) -> Any:
         """A task of an EN."""
         now = self.clock.now()
-        await check_caller(context, self.config.tls)
         told = dict(context.invocation_metadata() or ())
         name = str(told.get("cosmo-en", ""))
         en = self._en_of(name, context)
         if en is None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
-        await self._check(task, context, self.core.station.requests, cycles_needed=True)
+        await self._check(task, context, cycles_needed=True)
         assert en is not None
         if not self._states[en].fresh(task.boot, task.id):
-        elapsed_ms, deadline_ms = span_of(task, self.site.tasks.deadline_ms[1])
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, f"task {task.id} was here before")
+        elapsed_ms, deadline_ms = span_of(task, self.site.tasks.deadline_ms[1])
         item = Item(
             number=task.id,
             generated_ms=now - elapsed_ms,
@@ -304,15 +303,15 @@ class SnServer(NodeServer):
             work_cycles=float(self.core.station.state(self.clock.now())[2]),
         )
 
-        limit = limit_of_stream(self.config.behaviour.most_updates_per_s, self.clock.scale)
     async def _read(self, en: int, requests: AsyncIterator[Any], out: "asyncio.Queue[Any]") -> None:
+        limit = limit_of_stream(self.config.behaviour.most_updates_per_s, self.clock.scale)
         try:
             async for message in requests:
                 if message is None:
+                    return  # not of this protocol: hang up
                 if not limit.take(""):
                     self._lied(en, "more messages than an EN may send")
                     return
-                    return  # not of this protocol: hang up
                 took_us = message.heartbeat.round_trip_us
                 if took_us > _MOST_ROUND_TRIP_US:
                     most = f"must be at most {_MOST_ROUND_TRIP_US}"
