@@ -274,16 +274,30 @@ def test_a_welcome_is_the_start_of_new_books_and_odd_ones_are_said():
 def test_a_command_that_cannot_be_started_or_fails_says_why():
     async def scene():
         ends = []
-        for command in ("nowhere-at-all", "false", "echo 12345", "echo 1234"):
+        for command in ("nowhere-at-all", "false", "echo 12345", "yes", "echo 1234"):
             worker = Commands(command, StillClock(), 5)
             worker.run(Item(0, 0.0, 50.0, 1.0, 1.0), 0.0, ends.append, ends.append)
             await asyncio.gather(*worker._running)
         assert ends == [
             "the command cannot be started (No such file or directory)",
             "the command ended with 1",
-            "the output has 6 bytes, must have at most 5",
+            "the output has more than 5 bytes",
+            "the output has more than 5 bytes",  # of a program that would write for ever
             b"1234\n",
         ]
+
+    play(scene())
+
+
+def test_a_command_need_not_read_its_input_and_may_answer_before_it_has_read_it():
+    async def scene():
+        ends, content = [], bytes(10**6)
+        for command in ("true", "cat"):
+            worker = Commands(command, StillClock(), 10**6)
+            item = Item(0, 0.0, 50.0, 1.0, 1.0, input=content)
+            worker.run(item, 0.0, ends.append, ends.append)
+            await asyncio.gather(*worker._running)
+        assert ends == [b"", content]
 
     play(scene())
 
