@@ -1,6 +1,7 @@
 """Names of files, and what a kill leaves."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -95,13 +96,14 @@ main.main()
 """
 
 
-def test_sigterm_leaves_no_temporary_files(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_leaves_no_temporary_files(tmp_path, number):
     command = [sys.executable, "-c", TERMINATED]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with usual_signals(), subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
         assert process.stdout.readline() == "at work\n"
         assert len(list(tmp_path.iterdir())) == 2
-        process.terminate()
+        process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, list(tmp_path.iterdir())) == (143, [])
     assert said == "cosmo: terminated, nothing was left half-written\n"

@@ -44,7 +44,9 @@ SHARES = {
 }  # fmt: skip
 KINDS = GRAMMAR | NODE_KINDS | DOOR_KINDS
 LEAST_ACCEPTED = 0.1
-LEAST_CASES = 80  # of fewer cases a share says little: kinds accept about a quarter, or more
+# Of fewer cases a share says little: kinds accept about a quarter, or more. Where there is room for
+# as many of each kind, every kind has them.
+LEAST_CASES = 80
 
 
 class Campaign:
@@ -158,8 +160,10 @@ def main() -> None:
             sys.exit(f"{kind}: the undamaged base is not accepted: {why}")
     count = corpus(campaign)
     whole = sum(SHARES[kind] for kind in kinds)
+    least = max(1, min(LEAST_CASES, chosen.cases // len(kinds)))
     for kind in kinds:
-        generated(campaign, kind, max(1, chosen.cases * SHARES[kind] // whole), chosen.seed)
+        share = chosen.cases * SHARES[kind] // whole
+        generated(campaign, kind, max(least, share), chosen.seed)
         print(f"{kind}: {time.monotonic() - start:.0f} s", flush=True)
     total = sum(campaign.codes.values())
     print(

@@ -28,6 +28,7 @@ MOST_RECORD = 256 * _MB  # JSON: of trainings and studies, recorded episodes
 MOST_CSV = 512 * _MB  # traces and decision logs
 MOST_TABLE = 2000 * _MB  # Parquet, and traces of others that are imported
 MOST_ARRAYS = 16_000 * _MB  # checkpoints, with the memories of many runs
+MOST_NETWORK = 2000 * _MB  # agents of others: ONNX, Stable-Baselines3
 MOST_KEY = _MB  # certificates and keys
 
 _TEMPORARY = "cosmo-run-"  # begins the names of temporary folders

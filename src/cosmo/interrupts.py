@@ -14,7 +14,9 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Terminated(Interrupted):
-    """SIGTERM, as from a service manager or a batch system: it ends a command in the same way."""
+    """SIGTERM, as from a service manager or a batch system, or SIGHUP, as from a terminal that is
+    closed: it ends a command in the same way.
+    """
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -29,6 +31,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 _OURS: dict[int, tuple[Any, Any]] = {
     signal.SIGINT: (signal.default_int_handler, _interrupt),
     signal.SIGTERM: (signal.SIG_DFL, _terminate),
+    signal.SIGHUP: (signal.SIG_DFL, _terminate),  # of a terminal that closes; daemons read again
 }
 
 
@@ -49,7 +52,7 @@ def leave_with_parent() -> None:
 
 @contextmanager
 def marked() -> Iterator[None]:
-    """Within the block Ctrl-C raises `Interrupted`, and SIGTERM `Terminated`.
+    """Within the block Ctrl-C raises `Interrupted`, SIGTERM and SIGHUP `Terminated`.
 
     Only where they have their usual effect: an interrupt that is ignored, as under nohup, stays so.
     Threads beside the main one get none.

@@ -15,6 +15,8 @@ from virtual_clock import VirtualClock
 from cosmo.live import wire
 from cosmo.live.tasks import Fate
 from cosmo.node import LATENCY
+from cosmo.policy.registry import METHODS
+from cosmo.policy.trained import TRAINED
 from live.cores import task
 from live.nodes import play
 from live.still_nodes import AbortedError, Context, made, turns
@@ -39,7 +41,7 @@ def _often(plausible, anything):
     return st.one_of(plausible, plausible, anything)
 
 
-TASKS = st.builds(
+ANY_TASKS = st.builds(
     wire.Task,
     id=UINT64,
     kind=_often(st.just("k"), st.text(max_size=5)),
@@ -51,6 +53,15 @@ TASKS = st.builds(
     residual_us=UINT64,
     boot=st.integers(0, 3),
 )
+# Generated so long ago, by their callers' word, and not late yet.
+OLD_TASKS = st.builds(
+    lambda elapsed_us, left_us: wire.Task(
+        cycles=1e5, elapsed_us=elapsed_us, deadline_us=elapsed_us + left_us
+    ),
+    _often(st.integers(0, 10**6), st.integers(0, 10**12 - 10**6)),
+    st.integers(1, 10**6),
+)
+TASKS = st.one_of(ANY_TASKS, OLD_TASKS)
 STATUSES = st.builds(
     wire.Status,
     sequence=UINT64,
@@ -82,9 +93,9 @@ FROM_EN = st.one_of(
 )
 
 
-def _node(role, use="never", **fields):
+def _node(role, use="never", sns=1, **fields):
     """A node under a virtual clock, and how it is before anything has come."""
-    node, _ = made(role, fields, use)
+    node, _ = made(role, fields, use, [f"127.0.0.1:{1 + sn}" for sn in range(sns)])
     node.clock = node.core._clock = node.worker._clock = clock = Clock()
     return node, clock, _taken(node, clock)
 
@@ -136,29 +147,36 @@ async def _stream(message):
     yield message
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("use", [*sorted(METHODS.keys() - TRAINED.keys()), "cosmo-next"])
+@settings(max_examples=12, deadline=None)
 @given(
-    st.lists(st.tuples(TASKS, RESULTS), max_size=8),
+    st.lists(st.tuples(TASKS, RESULTS, st.booleans()), max_size=8),
     st.sampled_from(["drop", "finish"]),
-    st.sampled_from(["all-local", "all-offload"]),
+    st.integers(1, 2),
 )
-def test_an_en_is_as_it_was_after_any_messages(messages, late, use):
+def test_an_en_is_as_it_was_after_any_messages(use, messages, late, sns):
+    """And its method has met nothing that it cannot decide on."""
+
     async def scene():
-        node, clock, before = _node("en", use, **{"behaviour.late": late})
-        node.core.silence(0, False)
-        answers = iter([result for _, result in messages])
+        node, clock, before = _node("en", use, sns, **{"behaviour.late": late})
+        answers = iter([result for _, result, _ in messages])
 
         async def execute(task, timeout_s):
             return next(answers)
 
-        node.connections[0].execute = execute
+        for sn, each in enumerate(node.connections):
+            node.core.silence(sn, False)
+            each.execute = execute
         calls = []
-        for given_task, _ in messages:
+        for given_task, _, pause in messages:
             calls.append(asyncio.create_task(node.submit(given_task, Context())))
             await turns()
+            if pause:
+                clock.run()
         taken = await _ended(calls, clock)
         assert _taken(node, clock) == before
         assert _counted(node) == taken
+        assert node.core.runner.faults == 0, node.log._stream.getvalue()
         await node.close()
 
     play(scene())

@@ -127,6 +127,8 @@ RAW = [1.0, 2.0, 3.0, 4.0]
         ({"status": {"numbers": RAW, "held_us": 1_101_000}}, "held_us = 1101000: must be at most"),
         ({"status": {"numbers": RAW, "sequence": 2**48 + 1}}, "sequence = 281474976710657: must"),
         ({"welcome": {"work_cycles": math.inf}}, "work_cycles = inf: must be a number from 0"),
+        ({"welcome": {"cycles_per_ms": math.nan}}, "cycles_per_ms = nan: must be a number from 0"),
+        ({"welcome": {"boot": 6}}, "a second welcome"),
         ({"welcome": {"work_cycles": -1.0}}, "work_cycles = -1: must be a number from 0"),
         ({"heartbeat": {"echo": 2**64 - 1}}, "echo = 18446744073709551615: must be the stamp"),
         ({"heartbeat": {"echo": 41}}, "echo = 41: must be the stamp of a heartbeat"),
@@ -152,6 +154,59 @@ def test_an_sn_that_says_what_cannot_be_true_is_silent_counted_and_logged_once(s
         assert len(lines) == 1
         assert why in lines[0]
         await node.close()
+
+    play(scene())
+
+
+def test_welcomes_without_end_cost_a_method_its_memory_once_and_a_log_a_few_lines():
+    async def scene():
+        node, _ = made("en", use="periodic")
+        forgotten, start_over = [], node.core.runner.start_over
+        node.core.runner.start_over = lambda: forgotten.append(start_over())
+        for boot in range(200):
+            node.connections[0]._take(wire.FromSn(welcome=wire.Welcome(boot=boot)))
+        assert len(forgotten) == 1
+        assert len(node.log._stream.getvalue().splitlines()) <= 3
+        await node.close()
+
+    play(scene())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"status": {"numbers": RAW}}, {"heartbeat": {"echo": 7}}, {}],
+    ids=["plausible statuses", "old heartbeats", "nothing at all"],
+)
+def test_a_peer_that_says_more_than_it_may_is_a_liar_whatever_it_says(said):
+    async def scene():
+        node, clock = made("en", use="periodic")
+        clock.time_ms, one = 100.0, node.connections[0]
+        one._began_us, one._forgotten_us = 0, 100
+        for _ in range(4000):  # as much may have gathered while this node was held up
+            one._take(wire.FromSn(**said))
+        assert not one._lie
+        for _ in range(100_000):
+            if not one._lie:
+                one._take(wire.FromSn(**said))
+        assert one._lie == "more messages than an SN may send"
+        await node.close()
+
+    play(scene())
+
+
+def test_an_en_that_says_more_than_it_may_is_a_liar():
+    async def scene():
+        node, _ = made("sn", use="periodic")
+        said = []
+
+        async def requests():
+            for _ in range(100_000):
+                said.append(0)
+                yield wire.FromEn(ack=wire.Ack(sequence=1))
+
+        await node._read(0, requests(), asyncio.Queue(9))
+        assert 4000 < len(said) < 100_000
+        assert node.counters.get("peer_lies_total", en="en0") == 1.0
 
     play(scene())
 
@@ -198,6 +253,7 @@ def test_a_welcome_is_the_start_of_new_books_and_odd_ones_are_said():
         assert one._out.empty()
         right = {"boot": 5, "slots": 4, "cycles_per_ms": 27_000.0, "work_cycles": 108_000.0 * 2.0}
         for wrong, odd in (({}, 0), ({"slots": 5}, 1), ({"cycles_per_ms": 1.0}, 2)):
+            one.connected = False  # on a stream of its own, each
             one._take(wire.FromSn(welcome=wire.Welcome(**right | wrong)))
             assert log.getvalue().count("is not what the configuration says") == odd
         assert log.getvalue().count('"again": true') == 2
@@ -218,16 +274,30 @@ def test_a_welcome_is_the_start_of_new_books_and_odd_ones_are_said():
 def test_a_command_that_cannot_be_started_or_fails_says_why():
     async def scene():
         ends = []
-        for command in ("nowhere-at-all", "false", "echo 12345", "echo 1234"):
+        for command in ("nowhere-at-all", "false", "echo 12345", "yes", "echo 1234"):
             worker = Commands(command, StillClock(), 5)
             worker.run(Item(0, 0.0, 50.0, 1.0, 1.0), 0.0, ends.append, ends.append)
             await asyncio.gather(*worker._running)
         assert ends == [
             "the command cannot be started (No such file or directory)",
             "the command ended with 1",
-            "the output has 6 bytes, must have at most 5",
+            "the output has more than 5 bytes",
+            "the output has more than 5 bytes",  # of a program that would write for ever
             b"1234\n",
         ]
+
+    play(scene())
+
+
+def test_a_command_need_not_read_its_input_and_may_answer_before_it_has_read_it():
+    async def scene():
+        ends, content = [], bytes(10**6)
+        for command in ("true", "cat"):
+            worker = Commands(command, StillClock(), 10**6)
+            item = Item(0, 0.0, 50.0, 1.0, 1.0, input=content)
+            worker.run(item, 0.0, ends.append, ends.append)
+            await asyncio.gather(*worker._running)
+        assert ends == [b"", content]
 
     play(scene())
 

@@ -51,6 +51,7 @@ def test_a_node_outside_a_test_bed_takes_no_orders():
 @pytest.mark.parametrize(
     ("role", "numbers"),
     [("sn", (-1.0, 0, 0, 0)), ("sn", (math.nan, 1, 1, 1)), ("sn", (0, 1, -1, 1)),
+     ("sn", (5e-324, 0, 0, 0)),
      ("sn", (1.0, 2.0)), ("en", (0, 1, 1, 1))],
 )  # fmt: skip
 def test_what_no_test_bed_would_say_is_refused(role, numbers):

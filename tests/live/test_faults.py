@@ -30,8 +30,9 @@ from benchmarks.raw_http2 import (
 from virtual_nodes import VirtualWorld
 
 from cosmo import load, method
-from cosmo.live import connections, wire
+from cosmo.live import admin, connections, wire
 from cosmo.live.client import AsyncClient
+from cosmo.live.serve_sn import SnServer
 from cosmo.live.tasks import Fate
 from cosmo.workload import episode
 from live.nodes import LIMIT_S, pair, play, started, until
@@ -162,7 +163,7 @@ def test_rejections_do_not_wait_for_what_is_under_way():
                     await client.submit(bytes(20_000), **SLOW)
                 assert error.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
             assert not any(holder.done() for holder in holders)
-            assert here.node.counters.get("turned_away_total") == 40
+            assert here.node.counters.get("turned_away_total", status="grpc") == 40
             assert len(here.clock._heap) < 20  # and leave nothing behind
             for holder in holders:
                 holder.cancel()
@@ -264,6 +265,56 @@ def test_an_sn_that_was_held_up_for_many_heartbeats_is_no_liar():
             await until(lambda: answered() or _lies(here), "the last is answered")
             assert not _lies(here)
             assert one.connected
+
+    play(scene())
+
+
+def test_an_sn_that_leaves_after_each_welcome_is_called_ever_more_seldom(monkeypatch):
+    """Each welcome costs an EN's method what it knows of all SNs."""
+    welcomed_s = []
+
+    async def watch(node, requests, context):
+        welcomed_s.append(time.monotonic())
+        yield wire.FromSn(welcome=node._welcome(0))
+
+    async def scene():
+        monkeypatch.setattr(SnServer, "watch", watch)
+        async with started("sn") as there, started("en", None, [there.address]):
+            await until(lambda: len(welcomed_s) > 5, "some welcomes")
+        assert welcomed_s[5] - welcomed_s[0] > 0.02 + 0.04 + 0.08 + 0.16 + 0.32
+
+    play(scene())
+
+
+@pytest.mark.parametrize(
+    ("fields", "held"),
+    [({"limits.calls": 8}, 6), ({"limits.calls_per_s": 1e-3, "limits.burst": 3}, 3)],
+)
+def test_inputs_that_never_come_lock_nobody_else_out(fields, held):
+    """A share of what may be under way belongs to other addresses; each has its own bucket."""
+
+    async def scene():
+        some = {"method.use": "all-local", "limits.receive_s": 60.0, **fields}
+        async with started("en", some, ["127.0.0.1:1"]) as here, AsyncExitStack() as opened:
+            node, (host, _, port) = here.node, here.address.rpartition(":")
+            other = {"local_addr": ("127.0.0.2", 0)}
+            _, writer = await asyncio.open_connection(host, int(port), **other)
+            opened.callback(writer.close)
+            torn = b"".join(
+                headers(number, wire.SUBMIT) + frame(DATA, 0, number, bytes(3))
+                for number in range(1, 41, 2)
+            )
+            writer.write(BEGIN + torn)
+            turned_away = 20 - held
+            count = node.counters.get
+            await until(
+                lambda: count("turned_away_total", status="grpc") == turned_away, "some are not"
+            )
+            assert node._incoming.total == held
+            client = await opened.enter_async_context(AsyncClient(here.address))
+            assert (await client.submit(b"x", **SLOW)).fate == Fate.DONE
+            writer.transport.abort()
+            await until(lambda: node._incoming.total == 0, "all places are free")
 
     play(scene())
 
@@ -394,6 +445,20 @@ def test_a_process_that_may_open_little_shares_what_it_may(monkeypatch):
     assert connections.Connections(1000)._most == 32
     monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, 0))
     assert connections.Connections(1000)._most == 1000
+
+
+def test_who_asks_the_admin_port_and_does_not_read_loses_its_place(monkeypatch):
+    async def scene():
+        monkeypatch.setattr(admin, "_LONGEST_S", 0.1)
+        async with started("sn", {"admin": "127.0.0.1:0"}) as there:
+            there.admin.text = lambda wanted: "x" * 50_000_000  # more than a socket holds
+            reader, writer = await asyncio.open_connection("127.0.0.1", there.admin.port, limit=1)
+            writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+            await reader.readexactly(1)
+            await until(lambda: there.admin._open == 0, "its place is free")
+            writer.transport.abort()
+
+    play(scene())
 
 
 def test_the_admin_port_answers_a_few_at_a_time():

@@ -349,6 +349,40 @@ def test_a_client_that_leaves_takes_its_request_along():
     play(scene())
 
 
+def test_a_client_that_stops_reading_gives_its_place_back_and_the_service_is_not_blamed():
+    async def scene():
+        async def handle(request):
+            answer = web.StreamResponse()
+            await answer.prepare(request)
+            while True:
+                await answer.write(bytes(100_000))
+
+        fields = {"limits.receive_s": 0.2}
+        async with Service(handle) as service, http_en([service.address], fields) as (en, port):
+            _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            await until(lambda: en.node.in_flight == 1, "it is under way")
+            await until(lambda: en.node.in_flight == 0, "it has ended")
+            assert en.node.core.open == [0]
+            assert en.node.core._faults == [0]
+            assert en.node.counters.get("cancelled_total") == 1
+            writer.transport.abort()
+
+    play(scene())
+
+
+def test_a_demand_beyond_all_tasks_is_cut():
+    async def scene():
+        async with Service(echoed) as service, http_en([service.address]) as (en, port):
+            core, seen, pick = en.node.core, [], en.node.core.pick
+            en.node._cycles_per_ms = 27_000.0
+            core.pick = lambda item, allowed: (seen.append(item.cycles), pick(item, allowed))
+            assert (await got(port, x_cosmo_demand_ms="1000000000000000"))[0] == 429
+            assert seen == [1e15]
+
+    play(scene())
+
+
 def test_what_a_client_sends_has_bounds():
     async def scene():
         fields = {"limits.input_bytes": 1000, "limits.receive_s": 0.2, "limits.calls": 1}

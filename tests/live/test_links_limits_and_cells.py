@@ -86,9 +86,12 @@ def test_cycles_of_a_kind_are_smoothed_and_strangers_do_not_fill_the_memory():
     assert known.of("a") == pytest.approx(0.5 + 0.1 * 100.0)
     for number in range(1000):
         known.learn(f"kind {number}", 5.0)
-    assert [known.of(f"kind {number}") for number in (0, 998, 999)] == [5.0, 5.0, 700.0]
+    assert [known.of(f"kind {number}") for number in (0, 999)] == [5.0, 5.0]
+    assert known.of("a") == 700.0  # learned of longest ago
+    known.learn("kind 0", 5.0)
     known.learn("a", 10.5)
-    assert known.of("a") == 10.5
+    assert [known.of(kind) for kind in ("a", "kind 0", "kind 1")] == [10.5, 5.0, 700.0]
+    assert len(known._known) == 1000
 
 
 def test_a_window_forgets_samples_but_counts_them():

@@ -1,5 +1,6 @@
 """What operators look at: metrics that are all explained, and documented."""
 
+import ast
 import json
 import math
 import re
@@ -25,6 +26,19 @@ def test_every_metric_has_a_line_of_help_and_stands_in_the_docs():
     assert all(name.endswith("_total") for name in counted)
     told = {_family(name) for name in re.findall(r"`cosmo_(\w+)", DOCS.read_text())}
     assert told == set(metrics.HELP)
+
+
+def test_samples_of_one_counter_have_the_same_labels():
+    """Else one page has two series where there is one."""
+    labels = {}
+    for path in ROOM.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("counters.add"):
+                name = ast.literal_eval(call.args[0])
+                labels.setdefault(name, set()).add(tuple(sorted(k.arg for k in call.keywords)))
+    # Of an EN's and a picker's peers, and of an SN's: no node is both.
+    assert labels.pop("peer_lies_total") == {("sn",), ("en",)}
+    assert {name: each for name, each in labels.items() if len(each) > 1} == {}
 
 
 def _family(name):

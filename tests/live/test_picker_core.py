@@ -2,6 +2,7 @@
 
 import io
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -77,6 +78,26 @@ def test_an_error_of_an_endpoint_that_took_over_does_not_count_as_its_work():
             await served("10.0.0.2:80", 200)
             assert core._faults[second] == 0
             assert core._faults[first] == 10  # could not be reached, twice
+
+    play(scene())
+
+
+@pytest.mark.parametrize("part", ["offload", "core.on_choice"])
+def test_a_request_that_fails_while_it_is_decided_on_takes_no_place(part):
+    """Before the endpoint was counted, and after that."""
+
+    async def scene():
+        async with node_of("10.0.0.1:80") as node:
+
+            def fails(*_):
+                raise RuntimeError("no answer can be made")
+
+            owner, _, name = f"node.{part}".rpartition(".")
+            setattr(node if owner == "node" else node.core, name, fails)
+            for _ in range(3):
+                with pytest.raises(RuntimeError, match="no answer"):
+                    node.decide(SimpleNamespace(answer=b"", alone=False), headers())
+            assert (node.core.open, node.core._away, node.in_flight) == ([0], {}, 0)
 
     play(scene())
 

@@ -78,16 +78,19 @@ def test_what_cannot_be_taken_is_refused_with_the_reason_and_changes_nothing():
             many.endpoints[0].lb_endpoints.extend([one] * 5000)
             name = assignment("shop", ("some.name:80", HEALTHY, 0, 0))
             no_port = assignment("shop", ("10.0.0.2:0", HEALTHY, 0, 0))
+            long = assignment("shop", ("x" * 10**6 + ":80", HEALTHY, 0, 0))
             for odd, why in (
                 (b"\xff\xff", "ClusterLoadAssignment"),
                 (name, "some.name"),
                 (no_port, "port"),
+                (long, "xxx"),
                 (many, "at most 4096"),
             ):
                 said = await xds.say(odd)
                 assert said.version_info == "v1"  # the last that was taken
                 assert said.error_detail.code
                 assert why in said.error_detail.message
+                assert len(said.error_detail.message) <= 200
             said = await xds.say(type_url="type.googleapis.com/other")
             assert said.error_detail.code
             assert set(present(serving)) == {"10.0.0.1:80"}

@@ -1,8 +1,10 @@
 """Pages of metrics of other people's servers, as states of service nodes; hostile ones, too."""
 
+import asyncio
 import base64
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,11 +19,13 @@ from cosmo.live.readings import load_reports
 from cosmo.live.readings.metering import ImplausibleError, Meter, Reading
 from cosmo.live.readings.metric_names import DOCUMENTS, load_names
 from cosmo.live.readings.pages import Page
+from cosmo.live.readings.scraper import FAILED, Scraper
 from cosmo.live.readings.states import StatusMaker, state_of
+from cosmo.live.realtime import RealClock
 from cosmo.live.sites import site_of_node
 from cosmo.node import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
 from cosmo.policy.registry import method
-from live.nodes import play
+from live.nodes import play, until
 from live.services import services, vllm_page
 
 VLLM = """# HELP python_gc_objects_collected_total Objects collected during gc
@@ -223,7 +227,12 @@ def test_whatever_a_page_says_is_a_plausible_reading_or_refused(page):
         st.binary(max_size=60),
         st.binary(max_size=40).map(base64.b64encode),
         st.recursive(
-            st.one_of(st.none(), st.floats(), st.text(max_size=5)),
+            st.one_of(
+                st.none(),
+                st.floats(),
+                st.text(max_size=5),
+                st.sampled_from([1, 10**400, -(10**400)]),
+            ),
             lambda inner: st.dictionaries(
                 st.sampled_from(["named_metrics", "cpu_utilization", "num_requests_waiting"]), inner
             ),
@@ -381,3 +390,39 @@ def test_a_report_of_a_service_node_is_its_state():
 def test_a_load_report_that_cannot_be_read_is_implausible(content):
     with pytest.raises(ImplausibleError):
         load_reports.report_of({b"endpoint-load-metrics": content})
+
+
+@pytest.mark.parametrize("part", ["page", "meter", "heard"])
+def test_whatever_goes_wrong_with_a_page_the_next_one_is_asked_for(part):
+    async def scene():
+        clock, pages, results, readings = RealClock(asyncio.get_running_loop()), [], [], []
+
+        def fail_first(whose):
+            if whose == part and len(pages) == 1:
+                raise RuntimeError("nobody has thought of this")
+
+        class Source:
+            async def text(self):
+                pages.append(0)
+                fail_first("page")
+                return ""
+
+            def close(self):
+                pass
+
+        def read(text, made_ms):
+            fail_first("meter")
+            return Reading(1.0)
+
+        def heard(reading, made_ms):
+            fail_first("heard")
+            readings.append(reading)
+
+        scraper = Scraper(Source(), SimpleNamespace(read=read), clock, 5.0, 1e6)
+        scraper.begin(heard, lambda result, why: results.append(result), lambda: None)
+        await until(lambda: readings, "a page was read")
+        assert results[0] == FAILED
+        await scraper.close()
+        clock.close()
+
+    play(scene())

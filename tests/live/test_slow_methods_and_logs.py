@@ -1,5 +1,7 @@
 """When a slow method makes way, the order of events, and a row of the decision log."""
 
+import csv
+
 import numpy as np
 import pytest
 from virtual_clock import VirtualClock
@@ -88,6 +90,17 @@ def test_the_virtual_clock_keeps_the_order_of_kinds_then_of_asking():
     clock.run(kinds.append)
     assert done == [(2, 1.0), (1, 1.0), (3, 1.0), (4, 2.0), (0, 2.0)]
     assert kinds == [0, 4, 4, 1, 3]
+
+
+def test_a_kind_of_a_client_s_is_no_formula_where_a_log_is_opened(tmp_path):
+    log = DecisionLog(str(tmp_path / "log.csv"), 100, lambda why: None)
+    kinds = ["=HYPERLINK(1)", "+1", "-1", "@a", "a=1", ""]
+    for number, kind in enumerate(kinds):
+        log.add(Item(number, float(number), 50.0, 10.0, 20.0, kind=kind), Fate.DONE, 60.0)
+    log.close()
+    with (tmp_path / "log.csv").open(newline="") as file:
+        found = [row["kind"] for row in csv.DictReader(file)]
+    assert found == ["'=HYPERLINK(1)", "'+1", "'-1", "'@a", "a=1", ""]
 
 
 def test_a_row_of_the_decision_log(tmp_path):

@@ -25,6 +25,15 @@ PAPER = load("paper")
 EN, SN = 18_000.0, 27_000.0
 
 
+def test_what_a_tenant_takes_leaves_no_timer_behind():
+    core, clock, _ = sn_node("never", drop_late=True)
+    for number in range(300):
+        core.arrive(task(number, deadline_ms=math.inf, cycles=SN), None)
+        clock.run()
+    assert clock.now() == 300.0  # and none was set for the end of time
+    assert core.station.requests == 0
+
+
 def test_results_notices_and_statuses_are_as_long_as_they_are():
     core, clock, _ = sn_node("periodic:interval_ms=1000", until_ms=0.0)
     wires = timed(core)

@@ -75,6 +75,19 @@ def test_a_method_from_a_file_with_parameters(policy_file):
         np.testing.assert_array_equal(outcome.action == 2, ~small)
 
 
+def test_agents_of_others_are_regular_files_of_a_size_that_somebody_could_mean(tmp_path):
+    vast = tmp_path / "vast.onnx"
+    with vast.open("wb") as file:
+        file.truncate(2001 * 10**6)  # takes no room on the disk
+    for name in ("onnx", "sb3"):
+        with pytest.raises(InputError, match="larger than 2000 MB"):
+            method(f"{name}:{vast}")
+        with pytest.raises(InputError, match="not a regular file"):
+            method(f"{name}:/dev/zero")
+        with pytest.raises(InputError, match="there is no file"):
+            method(f"{name}:{tmp_path}")
+
+
 def test_parameters_of_registered_methods():
     assert method("periodic:interval_ms=37").interval_ms == 37.0
     assert method("periodic-37").interval_ms == 37.0

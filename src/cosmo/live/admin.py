@@ -13,7 +13,7 @@ from cosmo.live.metrics import exposition
 from cosmo.live.realtime import RealClock
 from cosmo.live.server import NodeServer
 
-_LONGEST_S = 5.0  # for a request
+_LONGEST_S = 5.0  # for a request and its answer
 _MOST = 32  # requests at a time: whoever holds more open must not use up the node's descriptors
 _OTHER_HOST = (
     "421 Misdirected Request",
@@ -62,14 +62,16 @@ class Admin:
                 while header := (await reader.readline()).decode("latin-1").strip():
                     name, _, value = header.partition(":")
                     meant = meant and (name.lower() != "host" or self._is_host(value.strip()))
-            path = line[1] if line[:1] == ["GET"] and len(line) > 1 else ""
-            code, kind, body = self._page(path) if meant else _OTHER_HOST
-            data = body.encode()
-            head = f"HTTP/1.1 {code}\r\nContent-Type: {kind}; charset=utf-8\r\n"
-            head += f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n"
-            writer.write(head.encode() + data)
-            await writer.drain()
-        except (OSError, ValueError, TimeoutError):
+                path = line[1] if line[:1] == ["GET"] and len(line) > 1 else ""
+                code, kind, body = self._page(path) if meant else _OTHER_HOST
+                data = body.encode()
+                head = f"HTTP/1.1 {code}\r\nContent-Type: {kind}; charset=utf-8\r\n"
+                head += f"Content-Length: {len(data)}\r\nConnection: close\r\n\r\n"
+                writer.write(head.encode() + data)
+                await writer.drain()
+        except TimeoutError:
+            writer.transport.abort()  # else what it does not read would be kept for it
+        except (OSError, ValueError):
             pass
         finally:
             self._open -= 1

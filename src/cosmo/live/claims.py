@@ -68,9 +68,9 @@ class Claims:
 
 def fault_of_welcome(welcome: Any) -> str:
     """What is wrong with a welcome, in a line; empty if nothing."""
-    if not 0.0 <= welcome.work_cycles <= MOST_AMOUNT:
-        allowed = f"must be a number from 0 to {MOST_AMOUNT:g}"
-        return f"work_cycles = {welcome.work_cycles:g}: {allowed}"
+    for name in ("work_cycles", "cycles_per_ms"):
+        if not 0.0 <= (number := getattr(welcome, name)) <= MOST_AMOUNT:  # nor is NaN
+            return f"{name} = {number:g}: must be a number from 0 to {MOST_AMOUNT:g}"
     return ""
 
 

@@ -167,6 +167,8 @@ class EnCore(Core):
     def sight(self, item: Item, now: float) -> Sight:
         """What the EN sees of a task that has just reached it, until the next one is looked at."""
         elapsed, station, started = now - item.generated_ms, self.station, self._origin_ms
+        # In a simulation no task is older than the load: one that is counts as its first.
+        early_ms = min(item.generated_ms - started, 0.0)
         mbps, trend = self._throughput.sample(item.ue, item.input_bytes, elapsed)
         links = self._seen_links
         for sn, (cache, link) in enumerate(zip(self.caches, self.links, strict=True)):
@@ -177,10 +179,10 @@ class EnCore(Core):
             en=self.index,
             task=item.number,
             time_ms=now - started,
-            generated_ms=item.generated_ms - started,
+            generated_ms=item.generated_ms - started - early_ms,
             input_bytes=float(item.input_bytes),
             cycles=float(item.cycles),
-            deadline_ms=item.deadline_ms - self.guard_ms(),
+            deadline_ms=item.deadline_ms + early_ms - self.guard_ms(),
             en_state=station.state(now),
             local_wait_ms=station.wait_ms(item, now),
             local_room=station.has_room(item),

@@ -127,7 +127,7 @@ class SnCore(Core):
             if en is not None:
                 self.recent.note(now, None, False)
                 self._answer(item, Fate.REFUSED, b"", self.rules.notice_bytes, now)
-        elif self.rules.drop_late:
+        elif self.rules.drop_late and en is not None:  # what is nobody's never expires
             item.expiry = self._clock.at(item.expires_ms, DELIVERY, partial(self._expire, item))
 
     def _finish(self, slot: int, item: Item, output: bytes) -> None:

@@ -145,13 +145,20 @@ def _known_told(known: Any) -> tuple[str, str]:
     )
 
 
+def _harmless(row: tuple[object, ...]) -> tuple[object, ...]:
+    """With the quote that has a spreadsheet take a client's kind for text, not for a formula."""
+    place = COLUMNS.index("kind")
+    quote = "'" if str(row[place]).startswith(("=", "+", "-", "@")) else ""
+    return *row[:place], f"{quote}{row[place]}", *row[place + 1 :]
+
+
 def _write(path: Path, rows: list[tuple[object, ...]]) -> None:
     with whole_file(path) as temporary:
         if path.suffix == ".csv":
             with temporary.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file)
                 writer.writerow(COLUMNS)
-                writer.writerows(rows)
+                writer.writerows(map(_harmless, rows))
             return
         import polars  # of the extra [lab]: a node without it writes CSV
 

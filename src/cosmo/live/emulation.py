@@ -21,7 +21,7 @@ SERVICE = "cosmo.live.testbed.Surroundings"
 _MARK = b"cycles: "
 _CYCLES = struct.Struct("<d")
 _CHANGE = struct.Struct("<4d")  # factor of the speed (0: a tenant's task), then bytes and cycles
-_MOST_FACTOR = 1e6
+_LEAST_FACTOR, _MOST_FACTOR = 1e-6, 1e6
 _PAUSE_S = 0.02  # before a node that is not there is called again
 Tenant = Callable[[float, float, float], None]  # bytes, cycles that nodes see, true cycles
 
@@ -59,11 +59,11 @@ def _play(message: bytes, change_speed: Callable[[float], None], arrive: Tenant 
     if len(message) != _CHANGE.size:
         return f"{len(message)} bytes: must be {_CHANGE.size}"
     factor, *task = _CHANGE.unpack(message)
-    if 0.0 < factor <= _MOST_FACTOR:
+    if _LEAST_FACTOR <= factor <= _MOST_FACTOR:
         change_speed(factor)
         return ""
     if arrive is None or factor != 0.0:
-        return f"factor = {factor}: must be greater than 0, and at most {_MOST_FACTOR:g}"
+        return f"factor = {factor}: must be from {_LEAST_FACTOR:g} to {_MOST_FACTOR:g}"
     if not all(0.0 < amount <= MOST_AMOUNT for amount in task):
         return f"a task of {task}: bytes and cycles must be greater than 0"
     arrive(*task)

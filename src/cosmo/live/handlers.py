@@ -16,17 +16,19 @@ from typing import Any
 from cosmo.live.clock import Clock, Emulated, Failed, Finished, Timer, Worker
 from cosmo.live.config import NodeConfig
 from cosmo.live.tasks import Item
-from cosmo.live.worker import function_of, work
+from cosmo.live.worker import function_of, too_much, work
+
+_PIECE = 65_536  # bytes of an output that are read at a time
 
 
 class _Process:
     """One worker process, and what it is doing."""
 
-    def __init__(self, target: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, target: str, loop: asyncio.AbstractEventLoop, most_bytes: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._loop = loop
-        self.process = context.Process(target=work, args=(target, theirs), daemon=True)
+        self.process = context.Process(target=work, args=(target, theirs, most_bytes), daemon=True)
         self.process.start()
         theirs.close()
         self.ready = False
@@ -91,7 +93,7 @@ class Processes:
         function_of(target)  # what cannot be imported is refused at once
         self._most = most_bytes
         self._target, self._clock, self._loop = target, clock, asyncio.get_running_loop()
-        self._idle = [_Process(target, self._loop) for _ in range(slots)]
+        self._idle = [_Process(target, self._loop, most_bytes) for _ in range(slots)]
         self._all = list(self._idle)
 
     def run(self, item: Item, finish_ms: float, finished: Finished, failed: Failed) -> Timer:
@@ -104,7 +106,7 @@ class Processes:
         def told(good: bool, output: bytes) -> None:
             self._idle.append(process)
             if good:
-                _ended(output, self._most, finished, failed)
+                finished(output)
             else:
                 failed(output.decode(errors="replace"))
 
@@ -117,7 +119,7 @@ class Processes:
         return timer
 
     def _another(self) -> _Process:
-        process = _Process(self._target, self._loop)
+        process = _Process(self._target, self._loop, self._most)
         self._all.append(process)
         return process
 
@@ -159,7 +161,7 @@ class Commands:
         start = asyncio.get_running_loop().create_task(self._start(item))
         try:
             process = await asyncio.shield(start)  # one that is being started is not lost sight of
-            output, _ = await process.communicate(item.input)
+            output = await self._output(process, item.input)
         except asyncio.CancelledError:
             with contextlib.suppress(OSError, ValueError):
                 process = await start
@@ -169,10 +171,30 @@ class Commands:
         except (OSError, ValueError) as error:
             failed(f"the command cannot be started ({getattr(error, 'strerror', '') or error})")
             return
-        if process.returncode == 0:
-            _ended(output, self._most, finished, failed)
+        if len(output) > self._most:
+            failed(too_much(self._most))
+        elif process.returncode == 0:
+            finished(output)
         else:
             failed(f"the command ended with {process.returncode}")
+
+    async def _output(self, process: asyncio.subprocess.Process, content: bytes) -> bytes:
+        """What a program writes until it ends; one that writes too much is ended."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        feeding = asyncio.get_running_loop().create_task(_feed(process.stdin, content))
+        output = bytearray()
+        try:
+            while piece := await process.stdout.read(_PIECE):
+                if len(output) <= self._most:  # what comes after that is not kept
+                    output += piece
+                    if len(output) > self._most:
+                        with contextlib.suppress(OSError):
+                            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        finally:
+            feeding.cancel()
+        return bytes(output)
 
     async def _start(self, item: Item) -> asyncio.subprocess.Process:
         budget = item.expires_ms - self._clock.now()
@@ -191,11 +213,11 @@ class Commands:
             task.cancel()
 
 
-def _ended(output: bytes, most_bytes: int, finished: Finished, failed: Failed) -> None:
-    if len(output) > most_bytes:
-        failed(f"the output has {len(output)} bytes, must have at most {most_bytes}")
-    else:
-        finished(output)
+async def _feed(into: asyncio.StreamWriter, content: bytes) -> None:
+    with contextlib.suppress(OSError):  # a program need not read its input
+        into.write(content)
+        await into.drain()
+    into.close()
 
 
 def worker_of(config: NodeConfig, clock: Clock) -> Worker:

@@ -13,6 +13,7 @@ from cosmo.scenario.fields import MOST_AMOUNT, MOST_MS
 
 _MOST_CLIENTS = 1024
 _MOST_US = int(MOST_MS * 1000.0)  # no budget is longer
+_MOST_BEATS_PER_S, _MOST_GATHERED = 1000.0, 4096  # heartbeats, messages
 _MOST_RESIDUAL_US = int(MOST_AMOUNT * 1000.0)
 
 
@@ -35,6 +36,26 @@ class Buckets:
         if len(self._left) > _MOST_CLIENTS:
             self._left.popitem(last=False)
         return allowed
+
+
+def limit_of_stream(updates_per_s: float, scale: float) -> Buckets:
+    """Messages of a peer on a stream: a few times what one that keeps to its limits sends, which
+    need not be those of this node's file.
+
+    The burst is what may have gathered while this node itself was held up.
+    """
+    return Buckets(4.0 * (updates_per_s / scale + _MOST_BEATS_PER_S), _MOST_GATHERED)
+
+
+def span_of(task: Any, longest_ms: float) -> tuple[float, float]:
+    """(ms since a task's generation, its deadline) of a task of the wire that has no fault.
+
+    No method has met a task that was under way for longer than deadlines are: what arrivals seem to
+    ask for would follow one caller's word. Its generation is moved, and what is left stays.
+    """
+    elapsed_ms = task.elapsed_us / 1000.0
+    beyond_ms = max(elapsed_ms - longest_ms, 0.0)
+    return elapsed_ms - beyond_ms, task.deadline_us / 1000.0 - beyond_ms
 
 
 def fault_of(task: Any, most_bytes: int, cycles_needed: bool) -> str:

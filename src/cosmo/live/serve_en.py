@@ -13,9 +13,9 @@ from cosmo.live.config import NodeConfig, Peer
 from cosmo.live.core_en import EnCore
 from cosmo.live.deciding import DecidingServer, MakeCore
 from cosmo.live.emulation import handler_of
+from cosmo.live.limits import span_of
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Measured
-from cosmo.live.peers import check_caller
 from cosmo.live.realtime import RealClock
 from cosmo.live.samples import EmulationLead
 from cosmo.live.sn_connection import SnConnection, WatchedSn
@@ -29,11 +29,12 @@ _AFTER_S = 30.0  # results are waited for so long after the deadline, where late
 class _Call:
     """A client's task, from its arrival to its answer."""
 
-    __slots__ = ("answer", "id", "path_ms", "received_ms", "sent_ms", "working")
+    __slots__ = ("answer", "beyond_ms", "id", "path_ms", "received_ms", "sent_ms", "working")
 
     def __init__(self, number: int, received_ms: float, answer: "asyncio.Future[Any]") -> None:
         self.id, self.received_ms, self.answer = number, received_ms, answer
         self.sent_ms = self.path_ms = math.nan
+        self.beyond_ms = 0.0  # that its generation was moved
         self.working: asyncio.Task[None] | None = None  # the call of an SN
 
 
@@ -82,10 +83,10 @@ class EnServer(DecidingServer):
     async def submit(self, task: Any, context: Any) -> Any:
         """A task of a client."""
         now = self.clock.now()
-        await check_caller(context, self.config.tls)
-        await self._check(task, context, self._calls, cycles_needed=False)
+        await self._check(task, context, cycles_needed=False)
         call = _Call(task.id, now, self._loop.create_future())
         item = self._item(task, now, call)
+        call.beyond_ms = max(task.elapsed_us / 1000.0 - self.site.tasks.deadline_ms[1], 0.0)
         self._calls += 1
         try:
             self.core.arrive(item)
@@ -102,10 +103,11 @@ class EnServer(DecidingServer):
 
     def _item(self, task: Any, now: float, call: _Call) -> Item:
         # Not from gRPC's deadline, which goes by the wall clock; its end cancels the call anyway.
+        elapsed_ms, deadline_ms = span_of(task, self.site.tasks.deadline_ms[1])
         return Item(
             number=self.core.next_number(),
-            generated_ms=now - task.elapsed_us / 1000.0,
-            deadline_ms=task.deadline_us / 1000.0,
+            generated_ms=now - elapsed_ms,
+            deadline_ms=deadline_ms,
             input_bytes=float(max(len(task.input), 1)),
             cycles=task.cycles or self.estimates.of(task.kind),
             ue=task.ue,
@@ -135,7 +137,7 @@ class EnServer(DecidingServer):
                 where=where,
                 output=output if good else b"",
                 held_us=int((now - call.received_ms) * 1000.0),
-                delay_us=max(int((now - item.generated_ms) * 1000.0), 0),
+                delay_us=max(int((now - item.generated_ms + call.beyond_ms) * 1000.0), 0),
                 reason="" if good else output.decode(errors="replace")[:200],
                 rerun=item.rerun,
             )

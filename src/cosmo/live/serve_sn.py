@@ -17,6 +17,7 @@ from cosmo.live.clock import DELIVERY
 from cosmo.live.config import NodeConfig
 from cosmo.live.core_sn import SnCore, SnRules
 from cosmo.live.emulation import handler_of
+from cosmo.live.limits import limit_of_stream, span_of
 from cosmo.live.link import Link
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Measured
@@ -172,20 +173,20 @@ class SnServer(NodeServer):
     async def execute(self, task: Any, context: Any) -> Any:
         """A task of an EN."""
         now = self.clock.now()
-        await check_caller(context, self.config.tls)
         told = dict(context.invocation_metadata() or ())
         name = str(told.get("cosmo-en", ""))
         en = self._en_of(name, context)
         if en is None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"no EN of name {name!r} here")
-        await self._check(task, context, self.core.station.requests, cycles_needed=True)
+        await self._check(task, context, cycles_needed=True)
         assert en is not None
         if not self._states[en].fresh(task.boot, task.id):
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, f"task {task.id} was here before")
+        elapsed_ms, deadline_ms = span_of(task, self.site.tasks.deadline_ms[1])
         item = Item(
             number=task.id,
-            generated_ms=now - task.elapsed_us / 1000.0,
-            deadline_ms=task.deadline_us / 1000.0,
+            generated_ms=now - elapsed_ms,
+            deadline_ms=deadline_ms,
             input_bytes=float(max(len(task.input), 1)),
             cycles=task.cycles,
             kind=task.kind,
@@ -303,10 +304,14 @@ class SnServer(NodeServer):
         )
 
     async def _read(self, en: int, requests: AsyncIterator[Any], out: "asyncio.Queue[Any]") -> None:
+        limit = limit_of_stream(self.config.behaviour.most_updates_per_s, self.clock.scale)
         try:
             async for message in requests:
                 if message is None:
                     return  # not of this protocol: hang up
+                if not limit.take(""):
+                    self._lied(en, "more messages than an EN may send")
+                    return
                 took_us = message.heartbeat.round_trip_us
                 if took_us > _MOST_ROUND_TRIP_US:
                     most = f"must be at most {_MOST_ROUND_TRIP_US}"

@@ -16,7 +16,8 @@ from cosmo.live.handlers import worker_of
 from cosmo.live.limits import Buckets, fault_of
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Counters, Measured
-from cosmo.live.peers import client_of
+from cosmo.live.peers import check_caller, client_of
+from cosmo.live.picker.http2_sending import OpenStreams
 from cosmo.live.realtime import RealClock
 from cosmo.live.sites import site_of_node
 from cosmo.node import STORAGE, WORK, Method
@@ -50,7 +51,7 @@ class NodeServer:
         self._carries = method.carries  # of statuses, as long as the node runs
         self._buckets = Buckets(config.limits.calls_per_s, config.limits.burst)
         self._loop = asyncio.get_running_loop()
-        self._incoming = 0  # calls whose input is on its way
+        self._incoming = OpenStreams()  # calls whose input is on its way
         self.callers = Connections(config.limits.connections)
         self.worker = worker_of(config, clock)
 
@@ -86,18 +87,20 @@ class NodeServer:
         """
 
         async def take(_: Any, context: Any) -> Any:
-            limits = self.config.limits
-            if self._incoming >= limits.calls:
-                await self._turn_away(context)
-            self._incoming += 1
-            late = False
+            limits, tls = self.config.limits, self.config.tls
+            await check_caller(context, tls)
+            caller, late = client_of(context, tls), False
+            self._incoming.add(caller, 1)
             try:
+                room = self._incoming.room_for(caller, limits.calls) and not self._is_full
+                if not room or not self._buckets.take(caller):
+                    await self._turn_away(context)
                 async with asyncio.timeout(limits.receive_s):
                     given = await context.read()
             except TimeoutError:
                 late = True
             finally:
-                self._incoming -= 1
+                self._incoming.add(caller, -1)
             if late:
                 why = f"the input was not whole after {limits.receive_s:g} s"
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, why)
@@ -111,20 +114,26 @@ class NodeServer:
         )
 
     async def _turn_away(self, context: Any) -> None:
-        self.counters.add("turned_away_total")
+        self.counters.add("turned_away_total", status="grpc")
         await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls")
 
-    async def _check(self, task: Any, context: Any, open_calls: int, cycles_needed: bool) -> None:
+    @property
+    def in_flight(self) -> int:
+        """Calls, or tasks, that have not been answered."""
+        raise NotImplementedError
+
+    @property
+    def _is_full(self) -> bool:
+        return self.in_flight >= self.config.limits.calls
+
+    async def _check(self, task: Any, context: Any, cycles_needed: bool) -> None:
         """Abort a call that is not to be taken: while draining, of no task, beyond the limits."""
         if self.draining:
             await context.abort(grpc.StatusCode.UNAVAILABLE, f"the {self.kind} is about to stop")
-        limits = self.config.limits
-        wrong = fault_of(task, limits.input_bytes, cycles_needed)
+        wrong = fault_of(task, self.config.limits.input_bytes, cycles_needed)
         if wrong:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, wrong)
-        if open_calls >= limits.calls or not self._buckets.take(
-            client_of(context, self.config.tls)
-        ):
+        if self._is_full:
             await self._turn_away(context)
 
     def _check_reload(self, config: NodeConfig, carries: int) -> None:

@@ -72,8 +72,10 @@ class Estimates:
 
     def learn(self, kind: str, cycles: float) -> None:
         """A task of this kind took so many."""
-        if cycles > 0.0 and (kind in self._known or len(self._known) < _MOST_KINDS):
-            before = self._known.get(kind)
+        if cycles > 0.0:
+            before = self._known.pop(kind, None)
+            if len(self._known) >= _MOST_KINDS:  # the one that was learned of longest ago
+                del self._known[next(iter(self._known))]
             self._known[kind] = (
                 cycles if before is None else before + _KIND_WEIGHT * (cycles - before)
             )

@@ -14,6 +14,7 @@ from cosmo.live import wire
 from cosmo.live.claims import Claims, fault_of_welcome
 from cosmo.live.config import NodeConfig
 from cosmo.live.core_en import EnCore
+from cosmo.live.limits import limit_of_stream
 from cosmo.live.logs import Log
 from cosmo.live.metrics import Counters
 from cosmo.live.peers import channel_of
@@ -24,6 +25,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
 _SMOOTHING = 0.1  # of round trips
 _QUEUE = 256
 _LIAR_PAUSE_S = 10.0  # before an SN that has said what cannot be true is heard again
+_STEADY_S = 1.0  # an SN whose stream lasted for so long is called again at once
 _STAMPS = 256  # heartbeats that may be on their way
 _EARLY_MS = 1000.0  # that the oldest status may be older than this node: clocks are not equal
 _NOWHERE = "127.0.0.1:0"  # of an SN without a daemon, which is never called
@@ -77,6 +79,7 @@ class SnConnection:
         self._stamps: deque[int] = deque(maxlen=_STAMPS)  # of heartbeats that were not answered
         # When the stream began; the newest stamp that is no longer among them.
         self._began_us, self._forgotten_us = 0, -1
+        self._welcomed_s = 0.0
         self._call: Any = None
         self._claims = self._expected(method)
         self.round_trip_ms = 0.0
@@ -94,8 +97,10 @@ class SnConnection:
 
     def _dial(self) -> None:
         """A channel of its own for every attempt: when to try again is decided here, not there."""
+        config = self._server.config
+        self._limit = limit_of_stream(config.behaviour.most_updates_per_s, config.scale)
         address = self.peer.address or _NOWHERE
-        self._channel = channel_of(self._server.config, address, self.peer.certified)
+        self._channel = channel_of(config, address, self.peer.certified)
         self._execute = self._channel.unary_unary(
             wire.EXECUTE, wire.Task.SerializeToString, wire.Result.FromString
         )
@@ -128,7 +133,7 @@ class SnConnection:
             self._out.put_nowait(message)
 
     async def _keep(self) -> None:
-        pause_s = _FIRST_PAUSE_S
+        pause_s = hasty_s = _FIRST_PAUSE_S
         while True:
             try:
                 why = await self._stream()
@@ -140,7 +145,12 @@ class SnConnection:
             if self._lie:
                 pause_s = _LIAR_PAUSE_S
             elif self.connected:
-                pause_s = _FIRST_PAUSE_S
+                # A welcome costs the method its memory of all SNs: one that leaves at once, time
+                # after time, is called ever more seldom. By R38's rules a welcome costs nothing.
+                steady = time.monotonic() - self._welcomed_s >= _STEADY_S
+                if steady or self._server.core.rules.expires:
+                    hasty_s = _FIRST_PAUSE_S
+                pause_s, hasty_s = hasty_s, min(2.0 * hasty_s, _LIAR_PAUSE_S)
                 self._server.log.warning("sn lost", sn=self.peer.name, why=why)
             self._lost(why)
             self._hang_up(_GRACE_S)
@@ -238,14 +248,17 @@ class SnConnection:
 
     def _take(self, message: Any) -> None:
         server = self._server
-        if message.HasField("welcome"):
+        if not self._limit.take(""):
+            self.lied("more messages than an SN may send")
+        elif message.HasField("welcome"):
             welcome = message.welcome
-            wrong = fault_of_welcome(welcome)
+            wrong = fault_of_welcome(welcome) or ("a second welcome" if self.connected else "")
             if wrong:
                 self.lied(wrong)
                 return
             again = welcome.boot == self._boot
             self._boot, self.connected = welcome.boot, True
+            self._welcomed_s = time.monotonic()
             # Also if it is the same process: nobody knows what it did in the meantime.
             server.core.restarted(self._sn, welcome.work_cycles)
             server.core.silence(self._sn, False)

@@ -37,6 +37,7 @@ class Item:
     started_ms: float = math.nan  # when a slot began with it
     decided_ms: float = math.nan
     action: int = -1  # what the method chose: 0 local, 1..S offload, S+1 reject
+    counted: bool = False  # among the open requests of the endpoint that a picker has chosen
     rerun: bool = False  # its SN vanished, and the EN took it up itself
     answered: bool = False  # the UE has heard
     expired: bool = False  # the EN has stopped waiting for its SN, and hears no more of it (R38)

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from cosmo.errors import InputError
 from cosmo.interrupts import leave_with_parent
 
+_LONGEST = 1000  # characters of what a function raises
 Function = Callable[[str, bytes, float, float], bytes]
 
 
@@ -28,7 +29,12 @@ def function_of(target: str) -> Function:
     return checked
 
 
-def work(target: str, pipe: Connection) -> None:
+def too_much(most_bytes: int) -> str:
+    """What is wrong with a longer output: no message could carry it."""
+    return f"the output has more than {most_bytes} bytes"
+
+
+def work(target: str, pipe: Connection, most_bytes: int) -> None:
     """The life of a worker process: ready, then a task and its output at a time."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # its owner decides when it ends
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -44,7 +50,8 @@ def work(target: str, pipe: Connection) -> None:
             output = function(*given)
             if not isinstance(output, bytes):
                 raise TypeError(f"the handler gave a {type(output).__name__}, must give bytes")
-            pipe.send((True, output))
+            fits = len(output) <= most_bytes
+            pipe.send((True, output) if fits else (False, too_much(most_bytes).encode()))
         except Exception as error:
             text = f"{type(error).__name__}: {error}".splitlines()[0]
-            pipe.send((False, text.encode()))
+            pipe.send((False, text[:_LONGEST].encode()))

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
+from cosmo.files import MOST_NETWORK, opened
 from cosmo.node import (
     NOTHING,
     RAW,
@@ -273,5 +274,9 @@ def _onnx(file: Path) -> Policy:
 
 
 def _check_file(file: Path) -> None:
-    if not Path(file).is_file():
-        raise InputError(f"there is no file '{file}'")
+    try:
+        opened(Path(file), MOST_NETWORK).close()
+    except (FileNotFoundError, IsADirectoryError):
+        raise InputError(f"there is no file '{file}'") from None
+    except OSError as error:
+        raise InputError(f"'{file}': cannot be read ({error.strerror})") from None

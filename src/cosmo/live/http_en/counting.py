@@ -119,7 +119,7 @@ class CountingAgent(TakesHttp, AgentServer):
             return self._own(call, 502, "the service has broken the connection")
         self._found()
         async with found:
-            made, whole = await streamed(call, found)
+            made, whole = await streamed(call, found, self.config.limits.receive_s)
         if not whole and call.fault is None:
             self.counters.add("execute_errors_total", code="broken")
         return made

@@ -73,7 +73,7 @@ class Forwarder:
         self, call: HttpCall, item: Item, found: aiohttp.ClientResponse
     ) -> web.StreamResponse:
         node, core, sn = self._node, self._node.core, item.action - 1
-        made, whole = await streamed(call, found)
+        made, whole = await streamed(call, found, node.config.limits.receive_s)
         if not whole:
             if call.fault is None:
                 node.counters.add("execute_errors_total", code="broken")

@@ -18,6 +18,7 @@ from cosmo.live.realtime import RealClock
 from cosmo.live.serve_en import EnServer
 from cosmo.live.tasks import Fate, Item
 from cosmo.node import Method
+from cosmo.scenario.fields import MOST_AMOUNT
 from cosmo.scenario.topology import NODE_FIELDS
 
 _LONGEST_MS = 900_000.0  # of a deadline
@@ -74,12 +75,13 @@ class HttpEnServer(TakesHttp, EnServer):
         if math.isnan(deadline_ms):
             deadline_ms = self.config.http.deadline_ms
         demand = told.demand * self._cycles_per_ms
+        cycles = self.estimates.of(told.kind) if math.isnan(demand) else demand
         return Item(
             number=self.core.next_number(),
             generated_ms=self.clock.now(),
             deadline_ms=min(deadline_ms, _LONGEST_MS),
             input_bytes=1.0 if math.isnan(told.size) else told.size,
-            cycles=self.estimates.of(told.kind) if math.isnan(demand) else demand,
+            cycles=min(cycles, MOST_AMOUNT),
             residual_ms=self.config.expected.residual_ms,
             kind=told.kind,
             remote=True,

@@ -112,11 +112,11 @@ class Services:
 
 
 async def streamed(
-    call: HttpCall, found: aiohttp.ClientResponse
+    call: HttpCall, found: aiohttp.ClientResponse, patience_s: float
 ) -> tuple[web.StreamResponse, bool]:
     """(the answer, whether it was whole), passed on piece by piece as it comes.
 
-    Raises ConnectionError if the client has gone.
+    Raises ConnectionError if the client has gone, or has taken nothing for `patience_s`.
     """
     made = web.StreamResponse(
         status=found.status, reason=found.reason, headers=passed_on(found.headers)
@@ -125,7 +125,7 @@ async def streamed(
     try:
         await made.prepare(call.request)
         async for piece in found.content.iter_any():
-            await made.write(piece)
+            await _written(call, made, piece, patience_s)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         if isinstance(error, ConnectionError) and call.request.transport is None:
             raise  # it is the client that has gone
@@ -134,3 +134,15 @@ async def streamed(
             call.request.transport.abort()
         return made, False
     return made, True
+
+
+async def _written(
+    call: HttpCall, made: web.StreamResponse, piece: bytes, patience_s: float
+) -> None:
+    try:
+        async with asyncio.timeout(patience_s):
+            await made.write(piece)
+    except TimeoutError:
+        if call.request.transport is not None:
+            call.request.transport.abort()
+        raise ConnectionResetError("the client does not read") from None

@@ -136,10 +136,12 @@ class PickerCore(EnCore):
 
     def _send(self, item: Item, sn: int, now: float) -> None:
         self.open[sn] += 1
+        item.counted = True
         super()._send(item, sn, now)
 
     def _end(self, item: Item, fate: Fate, output: bytes) -> None:
-        if not item.ended and 0 < item.action <= self.sns:
+        if item.counted:
+            item.counted = False
             self.open[item.action - 1] -= 1
         super()._end(item, fate, output)
 

@@ -132,7 +132,7 @@ def _taken(told: Any, cluster: str) -> tuple[list[Weighed] | None, str]:
             try:
                 return _usable(assignment), ""
             except ValueError as error:
-                return None, str(error)
+                return None, str(error)[:200]
     return None, ""
 
 

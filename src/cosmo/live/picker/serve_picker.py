@@ -267,7 +267,11 @@ class PickerServer(DecidingServer):
         allowed = None
         if subset is not None:
             allowed = frozenset(self._columns[each] for each in subset if each in self._columns)
-        self.core.pick(item, allowed)
+        try:
+            self.core.pick(item, allowed)
+        except Exception:  # whatever fails after admission gives the place back
+            self.core.cancel(item)
+            raise
         return item
 
     def offload(self, sn: int, item: Item, arrival_ms: float) -> None:

@@ -45,7 +45,7 @@ def report_of(headers: Mapping[bytes, bytes]) -> dict[str, float] | None:
         found = _READERS[form.upper()](content)
     except KeyError:
         raise ImplausibleError("a load report: must be TEXT, JSON or BIN") from None
-    except (ValueError, TypeError, AttributeError, RecursionError, DecodeError):
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, DecodeError):
         raise ImplausibleError("a load report: cannot be read") from None
     if len(found) > _MOST_METRICS:
         raise ImplausibleError(
@@ -62,7 +62,7 @@ def _of_text(content: bytes) -> dict[str, float]:
 def _of_json(content: bytes) -> dict[str, float]:
     told: dict[str, Any] = json.loads(content)
     named = told.pop(_MAP, {})
-    numbers = {name: value for name, value in told.items() if isinstance(value, int | float)}
+    numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
     return {**numbers, **{f"{_NAMED}{name}": float(value) for name, value in named.items()}}
 
 

@@ -55,15 +55,15 @@ class Scraper:
                     reading = self._meter.read(text, made_ms)
                 else:
                     reading = await asyncio.to_thread(self._meter.read, text, made_ms)
+                heard(reading, made_ms)
             except ImplausibleError as error:
                 result, why = IMPLAUSIBLE, str(error)
-            except (OSError, ValueError) as error:
+            except Exception as error:  # whatever it is, the next page is asked for
                 result, why = FAILED, f"{type(error).__name__}: {error}"[:200]
             told(result, why)
             now = clock.now()
             if result == READ:
                 self._last_ms = made_ms
-                heard(reading, made_ms)
             elif result == IMPLAUSIBLE or now - self._last_ms >= self._silent_ms:
                 silent()
             await asyncio.sleep(max(asked_ms + self._every_ms - now, 0.0) * scale)
