@@ -2,7 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import takewhile
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,13 +17,16 @@ from cosmo.world import layout
 from cosmo.world.answers import BAD_ACTION, BAD_INTERVAL, BAD_NUMBERS
 from cosmo.world.check import check_episode, check_size
 from cosmo.world.outcome import Outcome
-from cosmo.world.records import EN_TURN, RUNNING, SN_TURN, Records
+from cosmo.world.records import EN_TURN, RUNNING, SN_TURN
 from cosmo.world.truth import Settled, Truth
 from cosmo.world.turns import (
+    DISPATCH_ROW,
     EN_ROWS,
+    FEEDBACK_ROW,
     FEEDBACK_ROWS,
     HOLDING,
     RIDE_ROWS,
+    SETTLED_ROW,
     SETTLED_ROWS,
     SN_ROWS,
     UNFINISHED,
@@ -171,7 +176,8 @@ class Batch(ABC):
 
     def settled(self) -> Settled:
         """Tasks whose outcome became final since the last turn; not for policies (R15)."""
-        return Settled(**_columns(self._turn.settled[: self._turn.counts[SETTLED_ROWS]]))
+        rows = self._turn.settled[: self._turn.counts[SETTLED_ROWS]]
+        return Settled(*_OF_SETTLED(rows))
 
     @abstractmethod
     def outcome(self, world: int) -> Outcome:
@@ -233,38 +239,64 @@ class Batch(ABC):
         )
 
 
-def _columns(records: Records) -> dict[str, Any]:
-    """Fields of records by name, as they are in what nodes see."""
-    return {name: records[name] for name in records.dtype.names or ()}
+def _first_fields(kind: type[Any], records: np.dtype[np.void]) -> itemgetter[Any]:
+    """The first fields of what nodes see, as far as records have them, in that order."""
+    names = (each.name for each in fields(kind))
+    return itemgetter(*takewhile(lambda name: name in (records.names or ()), names))
+
+
+# Made once: there are several at every decision.
+_OF_TASK = _first_fields(DispatchObservation, DISPATCH_ROW)
+_OF_FEEDBACK = _first_fields(Feedback, FEEDBACK_ROW)
+_OF_SETTLED = _first_fields(Settled, SETTLED_ROW)
 
 
 def _dispatch(turn: Turn, rows: int) -> DispatchObservation:
-    seen = turn.seen
+    task = turn.seen.dispatch[:rows]
     return DispatchObservation(
-        **_columns(seen.dispatch[:rows]),
-        sn=seen.sn[:rows],
-        status=seen.status[:rows],
-        status_ms=seen.status_ms[:rows],
-        up_link_mbps=seen.up_link_mbps[:rows],
-        up_backlog_ms=seen.up_backlog_ms[:rows],
+        *_OF_TASK(task),
+        sn=turn.seen.sn[:rows],
+        status=turn.seen.status[:rows],
+        status_ms=turn.seen.status_ms[:rows],
+        up_link_mbps=turn.seen.up_link_mbps[:rows],
+        up_backlog_ms=turn.seen.up_backlog_ms[:rows],
+        en_speed=task["en_speed"],
     )
 
 
 def _update(turn: Turn, rows: int) -> UpdateObservation:
-    seen = turn.seen
+    status = turn.seen.update[:rows]
     return UpdateObservation(
-        **_columns(seen.update[:rows]),
-        en=seen.en[:rows],
-        acknowledged=seen.acknowledged[:rows],
-        acknowledged_ms=seen.acknowledged_ms[:rows],
-        down_link_mbps=seen.down_link_mbps[:rows],
+        world=status["world"],
+        sn=status["sn"],
+        time_ms=status["time_ms"],
+        sn_state=status["sn_state"],
+        sn_speed=status["sn_speed"],
+        up_since_ms=status["up_since_ms"],
+        en=turn.seen.en[:rows],
+        acknowledged=turn.seen.acknowledged[:rows],
+        acknowledged_ms=turn.seen.acknowledged_ms[:rows],
+        recent_delay_ms=status["recent_delay_ms"],
+        recent_success=status["recent_success"],
+        recent_failure=status["recent_failure"],
+        down_link_mbps=turn.seen.down_link_mbps[:rows],
     )
 
 
 def _result(turn: Turn, rows: int) -> ResultObservation:
-    acknowledged = turn.seen.result_acknowledged[:rows]
-    return ResultObservation(**_columns(turn.seen.result[:rows]), acknowledged=acknowledged)
+    leaving = turn.seen.result[:rows]
+    return ResultObservation(
+        world=leaving["world"],
+        sn=leaving["sn"],
+        en=leaving["en"],
+        time_ms=leaving["time_ms"],
+        sn_state=leaving["sn_state"],
+        sn_speed=leaving["sn_speed"],
+        up_since_ms=leaving["up_since_ms"],
+        acknowledged=turn.seen.result_acknowledged[:rows],
+        acknowledged_ms=leaving["acknowledged_ms"],
+    )
 
 
 def _feedback(turn: Turn, rows: int) -> Feedback:
-    return Feedback(**_columns(turn.seen.feedback[:rows]))
+    return Feedback(*_OF_FEEDBACK(turn.seen.feedback[:rows]))

@@ -4,9 +4,8 @@ A node has NumPy alone and mostly one row. Python indexes memory views and compu
 floats several times as fast as with arrays and NumPy's scalars, so that is what rules are handed.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import starmap
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -131,6 +130,9 @@ class Fact(NamedTuple):
     time_ms: float
 
 
+_OF_FACT = attrgetter(*Fact._fields)
+
+
 def plain(state: Any) -> Any:
     """The same named arrays as memory views, which Python reads and writes fastest."""
     if isinstance(state, np.ndarray):
@@ -140,26 +142,44 @@ def plain(state: Any) -> Any:
     return state
 
 
-_OF_TASK, _OF_LINKS = attrgetter(*Task._fields), attrgetter(*SeenTasks._fields[1:])
-_OF_RESULT, _OF_UPDATE = attrgetter(*Node._fields), attrgetter(*Node._fields[:-1])
-_OF_FACT = attrgetter(*Fact._fields)
-
-
-def _rows(columns: Iterable[NDArray[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Columns row by row, as values of Python."""
-    return zip(*map(np.ndarray.tolist, columns), strict=True)
-
-
 def seen_tasks(tasks: DispatchObservation) -> SeenTasks:
     """What a rule is handed of a batch of tasks."""
-    dispatch = list(map(Task._make, _rows(_OF_TASK(tasks))))
-    return SeenTasks(dispatch, *(column.data for column in _OF_LINKS(tasks)))
+    rows = zip(
+        tasks.world.tolist(),
+        tasks.en.tolist(),
+        tasks.task.tolist(),
+        tasks.time_ms.tolist(),
+        tasks.generated_ms.tolist(),
+        tasks.input_bytes.tolist(),
+        tasks.cycles.tolist(),
+        tasks.deadline_ms.tolist(),
+        tasks.en_state.tolist(),
+        tasks.local_wait_ms.tolist(),
+        tasks.local_room.tolist(),
+        strict=True,
+    )
+    return SeenTasks(
+        list(map(Task._make, rows)),
+        tasks.sn.data,
+        tasks.status.data,
+        tasks.status_ms.data,
+        tasks.up_link_mbps.data,
+        tasks.up_backlog_ms.data,
+    )
 
 
 def seen_nodes(nodes: UpdateObservation) -> SeenNodes:
     """What a rule is handed of a batch of SNs."""
+    rows = zip(
+        nodes.world.tolist(),
+        nodes.sn.tolist(),
+        nodes.time_ms.tolist(),
+        nodes.sn_state.tolist(),
+        nodes.up_since_ms.tolist(),
+        strict=True,
+    )
     return SeenNodes(
-        list(starmap(Node, _rows(_OF_UPDATE(nodes)))),
+        [Node(*row) for row in rows],
         nodes.en.data,
         nodes.acknowledged.data,
         nodes.acknowledged_ms.data,
@@ -244,7 +264,8 @@ class RuleDispatcher(Dispatcher):
 
     def observe(self, feedback: Feedback) -> None:
         """Facts, one by one."""
-        self.hear(map(Fact._make, _rows(_OF_FACT(feedback))))
+        columns = map(np.ndarray.tolist, _OF_FACT(feedback))
+        self.hear(map(Fact._make, zip(*columns, strict=True)))
 
     def hear(self, facts: Iterable[Fact]) -> None:
         """The same of facts that were never in arrays."""
@@ -302,7 +323,8 @@ class RuleUpdater(Updater):
     def encode(self, states: SnStates) -> Floats:
         """[row, d] what a status of each state says."""
         rows = []
-        for world, sn, own in _rows((states.world, states.sn, states.state)):
+        nodes = zip(states.world.tolist(), states.sn.tolist(), states.state.tolist(), strict=True)
+        for world, sn, own in nodes:
             numbers = [0.0] * self._carries
             self.rule.encode(world, sn, own, self._plain, numbers)
             rows.append(numbers)
@@ -313,8 +335,16 @@ class RuleUpdater(Updater):
         ride = self.rule.ride
         if ride is None:
             return np.zeros(len(results), np.bool_)
-        nodes = starmap(Node, _rows(_OF_RESULT(results)))
-        return np.array([ride(node, self._plain) for node in nodes], np.bool_)
+        rows = zip(
+            results.world.tolist(),
+            results.sn.tolist(),
+            results.time_ms.tolist(),
+            results.sn_state.tolist(),
+            results.up_since_ms.tolist(),
+            results.en.tolist(),
+            strict=True,
+        )
+        return np.array([ride(Node(*row), self._plain) for row in rows], np.bool_)
 
 
 def _draws(state: Any) -> bool:
