@@ -1,7 +1,7 @@
 """What every engine offers: a batch of independent worlds that move from decision to decision."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import takewhile
 from operator import itemgetter
@@ -239,7 +239,7 @@ class Batch(ABC):
         )
 
 
-def _first_fields(kind: type[Any], records: np.dtype[np.void]) -> itemgetter[Any]:
+def _first_fields(kind: type[Any], records: np.dtype[np.void]) -> Callable[[Any], Any]:
     """The first fields of what nodes see, as far as records have them, in that order."""
     names = (each.name for each in fields(kind))
     return itemgetter(*takewhile(lambda name: name in (records.names or ()), names))
