@@ -1,11 +1,8 @@
 """What every engine offers: a batch of independent worlds that move from decision to decision."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from itertools import takewhile
-from operator import itemgetter
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,13 +17,10 @@ from cosmo.world.outcome import Outcome
 from cosmo.world.records import EN_TURN, RUNNING, SN_TURN
 from cosmo.world.truth import Settled, Truth
 from cosmo.world.turns import (
-    DISPATCH_ROW,
     EN_ROWS,
-    FEEDBACK_ROW,
     FEEDBACK_ROWS,
     HOLDING,
     RIDE_ROWS,
-    SETTLED_ROW,
     SETTLED_ROWS,
     SN_ROWS,
     UNFINISHED,
@@ -177,7 +171,14 @@ class Batch(ABC):
     def settled(self) -> Settled:
         """Tasks whose outcome became final since the last turn; not for policies (R15)."""
         rows = self._turn.settled[: self._turn.counts[SETTLED_ROWS]]
-        return Settled(*_OF_SETTLED(rows))
+        return Settled(
+            world=rows["world"],
+            task=rows["task"],
+            en=rows["en"],
+            action=rows["action"],
+            outcome=rows["outcome"],
+            time_ms=rows["time_ms"],
+        )
 
     @abstractmethod
     def outcome(self, world: int) -> Outcome:
@@ -239,28 +240,30 @@ class Batch(ABC):
         )
 
 
-def _first_fields(kind: type[Any], records: np.dtype[np.void]) -> Callable[[Any], Any]:
-    """The first fields of what nodes see, as far as records have them, in that order."""
-    names = (each.name for each in fields(kind))
-    return itemgetter(*takewhile(lambda name: name in (records.names or ()), names))
-
-
-# Made once: there are several at every decision.
-_OF_TASK = _first_fields(DispatchObservation, DISPATCH_ROW)
-_OF_FEEDBACK = _first_fields(Feedback, FEEDBACK_ROW)
-_OF_SETTLED = _first_fields(Settled, SETTLED_ROW)
-
-
 def _dispatch(turn: Turn, rows: int) -> DispatchObservation:
     task = turn.seen.dispatch[:rows]
     return DispatchObservation(
-        *_OF_TASK(task),
+        world=task["world"],
+        en=task["en"],
+        ue=task["ue"],
+        task=task["task"],
+        time_ms=task["time_ms"],
+        generated_ms=task["generated_ms"],
+        input_bytes=task["input_bytes"],
+        cycles=task["cycles"],
+        deadline_ms=task["deadline_ms"],
+        throughput_mbps=task["throughput_mbps"],
+        throughput_trend_mbps=task["throughput_trend_mbps"],
+        residual_ms=task["residual_ms"],
+        en_state=task["en_state"],
+        en_speed=task["en_speed"],
+        local_wait_ms=task["local_wait_ms"],
+        local_room=task["local_room"],
         sn=turn.seen.sn[:rows],
         status=turn.seen.status[:rows],
         status_ms=turn.seen.status_ms[:rows],
         up_link_mbps=turn.seen.up_link_mbps[:rows],
         up_backlog_ms=turn.seen.up_backlog_ms[:rows],
-        en_speed=task["en_speed"],
     )
 
 
@@ -299,4 +302,13 @@ def _result(turn: Turn, rows: int) -> ResultObservation:
 
 
 def _feedback(turn: Turn, rows: int) -> Feedback:
-    return Feedback(*_OF_FEEDBACK(turn.seen.feedback[:rows]))
+    told = turn.seen.feedback[:rows]
+    return Feedback(
+        world=told["world"],
+        en=told["en"],
+        task=told["task"],
+        action=told["action"],
+        fate=told["fate"],
+        in_time=told["in_time"],
+        time_ms=told["time_ms"],
+    )
