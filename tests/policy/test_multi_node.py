@@ -29,6 +29,7 @@ from cosmo.policy.rules.multi_node_closing import all_open, look
 from cosmo.policy.rules.multi_node_parameters import LEAST, START
 from cosmo.policy.rules.multi_node_site import profile_of, subset_size
 from cosmo.policy.rules.run import Fact, Node, seen_nodes, seen_tasks
+from cosmo.policy.subsets import sn_subset
 from cosmo.policy.trained import shipped
 from cosmo.workload import episode
 from observations import site, tasks
@@ -57,6 +58,8 @@ def test_which_sns_an_en_uses_and_how_many_rivals_it_has():
     assert profile.tasks_per_ms[profile.used_by] == pytest.approx(share * 0.12)
     flow = share * 0.12 * SITE.tasks.mean_cycles / FULL_RATE
     assert profile.work_per_ms[profile.used_by] == pytest.approx((1.0 + 0.5 * 2.0) * flow)
+    assert profile.rivals_load[profile.uses] == pytest.approx(2.0 * flow)
+    assert not profile.rivals_load[~profile.uses].any()
     assert profile.in_service_ms == pytest.approx(
         SITE.tasks.mean_cycles / CAMPUS.sn.cycles_per_ms * 0.75
     )
@@ -229,6 +232,92 @@ def test_an_en_without_rivals_expects_its_own_work_alone():
     seen = seen_tasks(tasks(load("volatile"), carries=1, time_ms=5_000.0, status_ms=np.nan))
     used, unused = (multi_node.expected(seen, rule.state, 0, sn, 0.0, 0.0) for sn in (0, 1))
     assert used == unused
+
+
+def test_an_sn_that_lets_a_task_expire_in_silence_may_be_down_until_it_is_heard():
+    """R38."""
+    calm = P._replace(silent_memory_ms=300.0, late_penalty=0.0, rivals_in_flight=0.0)
+    rule, state, column = _estimate(calm)
+
+    def chance(now):
+        row = tasks(CAMPUS, carries=1, time_ms=now, generated_ms=now, status_ms=np.nan)
+        return multi_node.expected(seen_tasks(row), state, 0, column, 0.0, 0.0)[0]
+
+    up = chance(10_100.0)
+    _sent(state, column, 50.0, 55.0, 0)
+    _sent(state, column, 60.0, 65.0, 1)
+    rule.observe(_back(column, 1, 120.0))  # of a task that came later: the SN is only slow
+    rule.observe(_back(column, 0, 130.0, EXPIRED, in_time=False))
+    assert chance(10_100.0) == pytest.approx(up, rel=1e-3)
+    _sent(state, column, 9_930.0, 9_935.0, 2)
+    _sent(state, column, 9_930.0, 9_935.0, 3)
+    rule.observe(_back(column, 2, 10_000.0, EXPIRED, in_time=False))
+    assert chance(10_000.0) == 0.0
+    assert chance(10_100.0) == pytest.approx(up * 100.0 / 400.0, rel=1e-3)
+    _take(state, column, 0.0, 9_990.0, 10_100.0)  # it was up then
+    assert chance(10_100.0) > 0.9 * up
+    rule.observe(_back(column, 3, 10_050.0, EXPIRED, in_time=False))  # it came before that
+    assert chance(10_100.0) > 0.9 * up
+
+
+def test_equal_sns_are_used_in_turn_where_rivals_load_them():
+    kept = P._replace(
+        subset_size=4.0, tie_noise=0.0, rivals_in_flight=0.0, rival_traffic=0.0, sn_price=0.0
+    )
+    away = {"local_room": False, "status_ms": np.nan, "deadline_ms": 200.0}
+
+    def taken(rotation):
+        rule = multi_node.dispatcher(SITE, kept._replace(rotation=rotation, drain_rate=9.0))
+        times = 1000.0 + 30.0 * np.arange(8)
+        asked = [
+            tasks(CAMPUS, carries=1, time_ms=now, generated_ms=now, task=number, **away)
+            for number, now in enumerate(times)
+        ]
+        return [int(rule.decide(each)[0]) for each in asked], rule.state
+
+    assert taken(0.0)[0] == [1] * 8
+    turns, state = taken(0.5)
+    assert turns == [1, 2, 3, 4] * 2
+    row = seen_tasks(tasks(CAMPUS, carries=1, time_ms=1300.0)).dispatch[0]
+    since = 1300.0 - 1090.0 - 120.0
+    share = since / (kept.saturation_ms + since)
+    found = multi_node.turn_of(state, row, 3, 0.9)
+    assert found == pytest.approx(0.5 * state.rivals_load[0, 3] * 0.9 * share)
+
+
+def test_an_en_tries_an_sn_that_it_does_not_use_instead_of_a_rejection():
+    rule = multi_node.dispatcher(SITE, P._replace(reserve_size=1.0, sn_price=0.0))
+    state, now = rule.state, 1003.0
+    unused = np.flatnonzero(~state.subset[0])
+    state.full_at[0, 0, state.subset[0]] = now  # no chance at all
+    away = {"local_room": False, "status_ms": np.nan}
+    assert int(rule.decide(tasks(CAMPUS, carries=1, **away))[0]) - 1 in unused
+    state.full_at[0, 0, unused[0]] = now
+    assert rule.decide(tasks(CAMPUS, carries=1, task=1, **away)).tolist() == [unused[1] + 1]
+    state.full_at[0, 0] = now
+    assert rule.decide(tasks(CAMPUS, carries=1, task=2, **away)).tolist() == [5]
+    near = {"local_wait_ms": 0.0, "status_ms": np.nan}
+    state.full_at[0, 0, unused] = -np.inf
+    assert rule.decide(tasks(CAMPUS, carries=1, task=3, **near)).tolist() == [0]
+
+
+def test_ens_that_share_an_sn_share_few_others():
+    district = site(load("district"))
+    shared = []
+    for mixed in (False, True):
+        use = sn_subset(district, 6, mixed)
+        assert (use.sum(axis=1) == 6).all()
+        assert (use.sum(axis=0) == 9).all()
+        both = use.astype(int) @ use.T.astype(int)
+        shared.append(np.max(both - 6 * np.eye(30, dtype=int)))
+    assert shared == [6, 5]
+
+
+def test_a_turn_does_not_count_against_the_en_itself():
+    near = {"local_wait_ms": 0.0, "status_ms": np.nan}
+    for rotation in (0.0, 100.0):
+        rule = multi_node.dispatcher(SITE, P._replace(rotation=rotation, local_preference=0.5))
+        assert rule.decide(tasks(CAMPUS, carries=1, **near)).tolist() == [0]
 
 
 def test_a_refusal_tells_that_it_was_full():
@@ -449,6 +538,14 @@ def test_an_sn_that_comes_back_knows_nothing_of_its_busy_times():
     assert (rule.state.closed_at[0, 0] == -np.inf).all()
 
 
+def test_an_sn_that_comes_back_says_so_at_once_to_the_ens_that_use_it():
+    """R38: an idle SN says nothing at the start, but ENs may take one that was down to be down."""
+    rule = multi_node_updates.updater(SITE, P)
+    assert not rule.decide(_seen(0.0, 3000.0))[0].any()
+    multi_node_updates.forget(Node(0, 0, 3000.0, [0.0] * 6, 3000.0), rule.state)
+    assert rule.decide(_seen(0.0, 3000.0))[0][0].tolist() == rule.state.subset[0].tolist()
+
+
 def test_where_demands_are_unknown_running_local_tasks_may_take_longer():
     mean_ms = SITE.tasks.mean_cycles / SITE.en.full_rate[0]
     for busy, waiting, expected in ((True, 0, 0.8), (True, 2, 2.8), (False, 0, 0.0)):
@@ -495,7 +592,7 @@ def test_without_updates_sns_send_nothing():
 
 
 def test_sns_in_reserve_are_used_while_one_is_closed():
-    p = P._replace(tie_noise=0.0, delay_cost=0.0, reserve_size=4.0)
+    p = P._replace(tie_noise=0.0, rotation=0.0, delay_cost=0.0, reserve_size=4.0)
     rule, state, _ = _estimate(p)
     used = np.flatnonzero(state.subset[0])
     assert state.may_use[0].sum() == 4
@@ -525,7 +622,7 @@ def test_unreported_change_builds_up_and_some_ens_are_informed_before_others():
     assert rule.state.unreported[0, 0, using] == pytest.approx(grown)
     rule.decide(_seen(70.0, 120.0))
     assert rule.state.unreported[0, 0, using] == pytest.approx(grown * 50.0 / 60.0 + grown)
-    dear = site(load("campus", [*SIZE, "utility.update_weight=40.0"]))
+    dear = site(load("campus", [*SIZE, "utility.update_weight=200.0"]))
     rule = multi_node_updates.updater(dear, P._replace(stagger=0.9))
     for now in range(100, 200):
         send = rule.decide(_seen(45.0, float(now), storage=0.0))[0][0]

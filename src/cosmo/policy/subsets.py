@@ -11,9 +11,13 @@ from cosmo.node import Site
 
 Bools = NDArray[np.bool_]
 
+GOLDEN = 0.6180339887498949  # multiples of it fill an interval evenly
 
-def sn_subset(site: Site, keep: int) -> Bools:
-    """[EN, k] whether an EN uses the k-th SN that it reaches: `keep` of them, or all."""
+
+def sn_subset(site: Site, keep: int, mixed: bool = False) -> Bools:
+    """[EN, k] whether an EN uses the k-th SN that it reaches: `keep` of them, or all. If they are
+    `mixed`, ENs that share an SN share few others, so that load can move on to all others.
+    """
     links = site.links
     found = np.zeros(links.reach.shape, np.bool_)
     asked = np.zeros(len(site.sn))  # tasks a ms that may come to each, by how many use it
@@ -22,6 +26,8 @@ def sn_subset(site: Site, keep: int) -> Bools:
         share = asked[sns[column]] / site.sn.full_rate[sns[column]]
         # Among equals they begin where the one before left off, so that neighbours differ.
         turn = (np.arange(len(column)) - en * keep) % max(len(column), 1)
+        if mixed:
+            turn = GOLDEN * (en + 1) * (sns[column] + 1) % 1.0
         chosen = column[np.lexsort((turn, share))][:keep]
         found[en, chosen] = True
         asked[sns[chosen]] += 1.0 / max(len(chosen), 1)

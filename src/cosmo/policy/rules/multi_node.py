@@ -5,7 +5,10 @@ result, which says how long the task has waited, or a notice that the SN was ful
 since then; what the EN has sent itself comes on top, each task when it arrives, plus the rivals'
 traffic, estimated as a fraction of its own. The clock alone does not empty an SN: while own tasks
 there have no answer, those of rivals have none either, and the backlog is at least theirs, up to
-what is planned to come in a short time.
+what is planned to come in a short time. An SN that let a task expire, and of which nothing was
+heard since the task came, may be down until something is heard (R38). Where rivals load the SNs, an
+EN uses equals in turn: each SN then gets its tasks at regular gaps. A task that would be rejected
+may go to an SN that the EN does not use else.
 
 An EN measures how far its estimates can be trusted: where its own local tasks end earlier or later
 than the demands that it sees say, it doubts all its estimates in proportion (R35). Capacity has a
@@ -28,6 +31,7 @@ from cosmo.policy.rules.multi_node_formulas import (
     smoothed,
     squash,
     still_closed,
+    still_down,
     still_full,
 )
 from cosmo.policy.rules.multi_node_parameters import Parameters
@@ -62,6 +66,7 @@ class State(NamedTuple):
     en_full_rate: Floats  # [EN]
     en_slots: Ints
     rivals: Floats  # [EN, k] other ENs that use the SN
+    rivals_load: Floats  # [EN, k] ms of work a ms that they are planned to send it
     capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
     planned: Floats  # [EN] share of the capacity that planned arrivals ask for
     in_service_ms: Floats  # [SN]
@@ -81,7 +86,9 @@ class State(NamedTuple):
     closed_at: Floats  # … when that said that the SN is closed; -inf: it did not
     source: Floats  # of when the latest information is
     flow: Floats  # ms of work a ms that the EN has sent of late
-    flow_at: Floats
+    flow_at: Floats  # when it sent the latest task
+    heard_at: Floats  # when the SN gave the latest sign of life: a status, a result, a refusal
+    silent_at: Floats  # when a task expired that came after that; -inf: none did
     late_results: Floats  # results that were late of late
     late_results_at: Floats
     local_task: Ints  # [world, EN, entry] of own local tasks, in a ring
@@ -123,10 +130,18 @@ def restart(
     state.source[world, en, column] = source
 
 
+def alive(state: Any, world: Any, en: Any, column: Any, now: Any) -> None:
+    """An SN has given a sign of life."""
+    state.heard_at[world, en, column] = now
+    state.silent_at[world, en, column] = -np.inf
+
+
 def take_status(seen: Any, state: Any, row: Any, column: Any) -> None:
     """A status that has come since the EN last decided."""
     task = seen.dispatch[row]
     world, en, source = task.world, task.en, seen.status_ms[row, column]
+    if source > state.heard_at[world, en, column]:
+        alive(state, world, en, column, source)
     if not source > state.source[world, en, column]:  # never where it is NaN
         return
     work, full, closed = read_number(seen.status[row, column, 0], state.longest_ms)
@@ -179,6 +194,10 @@ def hear(fact: Any, state: Any) -> None:
     own = state.own_work[world, en, column, entry]
     state.task[world, en, column, entry] = -1
     answered(state, world, en, column, own)
+    if fact.fate != EXPIRED:
+        alive(state, world, en, column, now)
+    elif arrival > state.heard_at[world, en, column]:
+        state.silent_at[world, en, column] = now
     if fact.fate == REFUSED:
         state.work[world, en, column] = max(state.work[world, en, column] - own, 0.0)
         if arrival > state.source[world, en, column]:
@@ -269,7 +288,16 @@ def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: An
     age = now - state.source[world, en, column]
     service = task.cycles / known.sn_speed[sn]
     unsure = p.unknown_remote * relative_error(state, world, en) * (wait + service)
-    return chance(slack, age, gain, full, late_results, unsure, p), delay
+    down = still_down(now - state.silent_at[world, en, column], p)
+    return (1.0 - down) * chance(slack, age, gain, full, late_results, unsure, p), delay
+
+
+def turn_of(state: Any, task: Any, column: Any, in_time: Any) -> Any:
+    """How much an SN gains, beside other SNs, as its turn is near: it has had no task for long."""
+    p, world, en = state.p, task.world, task.en
+    since = task.time_ms - state.flow_at[world, en, column]
+    near = since / (p.saturation_ms + since)
+    return p.rotation * state.rivals_load[en, column] * in_time * near
 
 
 def load_beyond(state: Any, task: Any) -> Any:
@@ -307,35 +335,41 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
     world, en, now = task.world, task.en, task.time_ms
     beyond = load_beyond(state, task)
     price = p.sn_price * beyond
-    best, most, best_worth, best_arrival, best_gain = -1, -np.inf, 0.0, 0.0, 0.0
+    best, most, best_score, best_worth = -1, -np.inf, -np.inf, 0.0
+    best_arrival, best_gain = 0.0, 0.0
     replace = False  # by SNs in reserve, one that is closed
     for column in range(reached(seen, row)):
         if state.may_use[en, column]:
             take_status(seen, state, row, column)
             closed = is_closed(state, world, en, column, now)
             replace = replace or (closed and state.subset[en, column])
-    for column in range(reached(seen, row)):
-        if not state.subset[en, column] and not (replace and state.may_use[en, column]):
-            continue
-        upload = upload_ms(seen, state.known, row, column)
-        gain = rival_rate(state, world, en, column, now)
-        in_time, delay = expected(seen, state, row, column, upload, gain)
-        worth = in_time - p.failure_cost * (1.0 - in_time) - price
-        score = worth - p.delay_cost * delay / state.longest_ms
-        score = score + p.tie_noise * draw_of(state, task, column)
-        if score > most:
-            best, most, best_worth = column, score, worth
-            best_arrival, best_gain = now + upload, gain
     error = relative_error(state, world, en)
     served = local_wait_ms(state, task, error) + task.cycles / state.known.en_speed[en]
     slack = task.generated_ms + task.deadline_ms - now
     local = task.local_room and served <= slack
+    for others in range(2):
+        if others == 1 and (local or best_worth >= 0.0):
+            break  # only instead of a rejection are SNs tried that the EN does not use
+        for column in range(reached(seen, row)):
+            uses = state.subset[en, column] or (replace and state.may_use[en, column])
+            if uses == (others == 1):
+                continue
+            upload = upload_ms(seen, state.known, row, column)
+            gain = rival_rate(state, world, en, column, now)
+            in_time, delay = expected(seen, state, row, column, upload, gain)
+            worth = in_time - p.failure_cost * (1.0 - in_time) - price
+            score = worth - p.delay_cost * delay / state.longest_ms
+            score = score + p.tie_noise * draw_of(state, task, column)
+            with_turn = score + turn_of(state, task, column, in_time)
+            if with_turn > most:
+                best, most, best_score, best_worth = column, with_turn, score, worth
+                best_arrival, best_gain = now + upload, gain
     local_worth = 1.0 - p.local_price * beyond
     if error > 0.0:
         in_time = squash((slack - served) / (p.unknown_local * error * served + LEAST_ERROR_MS))
         local_worth = local_worth - (1.0 + p.failure_cost) * (1.0 - in_time)
     local_score = local_worth + p.local_preference - p.delay_cost * served / state.longest_ms
-    if best >= 0 and (not local or most > local_score):
+    if best >= 0 and (not local or best_score > local_score):
         if best_worth > 0.0:
             send(seen, state, row, best, best_arrival, best_gain)
             return best + 1
@@ -362,6 +396,7 @@ def dispatcher(site: Site, p: Parameters, remark: Remark | None = None) -> RuleD
         en_full_rate=given(site.en.full_rate),
         en_slots=given(site.en.slots),
         rivals=given(profile.rivals),
+        rivals_load=given(profile.rivals_load),
         capacity=given(profile.capacity),
         planned=given(site.tasks.rate / 1000.0 * site.tasks.mean_cycles / profile.capacity),
         in_service_ms=given(profile.in_service_ms),
@@ -380,6 +415,8 @@ def dispatcher(site: Site, p: Parameters, remark: Remark | None = None) -> RuleD
         source=np.zeros(cells),
         flow=np.zeros(cells),
         flow_at=np.zeros(cells),
+        heard_at=np.full(cells, -np.inf),
+        silent_at=np.full(cells, -np.inf),
         late_results=np.zeros(cells),
         late_results_at=np.zeros(cells),
         local_task=np.full((*nodes, ENTRIES), -1, np.int64),

@@ -32,6 +32,11 @@ def still_full(full_age_ms: Any, p: Any) -> Any:
     return p.full_memory_ms / (p.full_memory_ms + full_age_ms)
 
 
+def still_down(silent_for_ms: Any, p: Any) -> Any:
+    """The probability that an SN that was found silent so long ago is down; likewise."""
+    return p.silent_memory_ms / (p.silent_memory_ms + silent_for_ms)
+
+
 def faded(value: Any, elapsed_ms: Any, span_ms: Any) -> Any:
     """What is left of a value that counts for about `span_ms`."""
     return value * span_ms / (span_ms + elapsed_ms)

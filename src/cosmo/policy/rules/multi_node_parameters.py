@@ -30,6 +30,7 @@ class Parameters(NamedTuple):
     wait_error_rivals: float  # … and per ms of work that rivals may have sent
     late_penalty: float  # weight of late results against an SN, …
     late_memory_ms: float  # … and for how long they count
+    silent_memory_ms: float  # for how long an SN may be down that let a task expire in silence
     closed_doubt: float  # probability that an SN that closed when it was full has no room
     unknown_local: float  # part of the error of own local estimates that is doubt about them, …
     unknown_remote: float  # … and about SNs
@@ -38,6 +39,7 @@ class Parameters(NamedTuple):
     failure_cost: float  # of a failed task
     delay_cost: float  # of a delay as long as the longest deadline
     tie_noise: float  # random term that separates near-equal SNs, so that ENs do not herd
+    rotation: float  # most that an SN gains, beside other SNs, where it has had no task for long
     local_preference: float  # added to the score of the EN itself
     sn_price: float  # of capacity beyond a mean task's at an SN, per unit of load above
     # `price_load` …
@@ -83,6 +85,7 @@ STORED_NAMES: Mapping[str, str] = {
     "wait_error_rivals": "doubt_rivals",
     "late_penalty": "blame",
     "late_memory_ms": "blame_ms",
+    "silent_memory_ms": "silent_ms",
     "closed_doubt": "closed_doubt",
     "unknown_local": "unknown_local",
     "unknown_remote": "unknown_remote",
@@ -90,6 +93,7 @@ STORED_NAMES: Mapping[str, str] = {
     "failure_cost": "failure",
     "delay_cost": "haste",
     "tie_noise": "noise",
+    "rotation": "rotation",
     "local_preference": "home",
     "sn_price": "price",
     "local_price": "price_home",
@@ -132,6 +136,7 @@ START = Parameters(
     wait_error_rivals=0.14,
     late_penalty=0.76,
     late_memory_ms=84.0,
+    silent_memory_ms=400.0,
     closed_doubt=0.9,
     unknown_local=2.0,
     unknown_remote=0.3,
@@ -139,6 +144,7 @@ START = Parameters(
     failure_cost=0.22,
     delay_cost=0.25,
     tie_noise=0.018,
+    rotation=0.5,
     local_preference=0.049,
     sn_price=1.5,
     local_price=0.6,

@@ -7,12 +7,10 @@ from numpy.typing import NDArray
 
 from cosmo.node import Site
 from cosmo.policy.rules.multi_node_parameters import Parameters
-from cosmo.policy.subsets import sn_subset
+from cosmo.policy.subsets import GOLDEN, sn_subset
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-_GOLDEN = 0.6180339887498949  # multiples of it fill an interval evenly
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,7 @@ class SiteProfile:
     uses: Bools  # [EN, k] whether the EN uses the SN, …
     may_use: Bools  # … or would while one that it uses is closed
     rivals: Floats  # [EN, k] other ENs that use it
+    rivals_load: Floats  # [EN, k] ms of work a ms that they are planned to send it
     capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
     in_service_ms: Floats  # [SN] work of a mean service on all slots but one, at its full rate
     used_by: Bools  # [SN, k] whether that EN uses it, …
@@ -46,8 +45,9 @@ def subset_size(site: Site, p: Parameters) -> int:
 def profile_of(site: Site, p: Parameters) -> SiteProfile:
     """Work the profile out, from what nodes are told at the start; both sides find the same."""
     links, rate = site.links, site.sn.full_rate
-    uses = sn_subset(site, subset_size(site, p))
-    may_use = uses | sn_subset(site, max(subset_size(site, p), int(p.reserve_size + 0.5)))
+    uses = sn_subset(site, subset_size(site, p), mixed=True)
+    most = max(subset_size(site, p), int(p.reserve_size + 0.5))
+    may_use = uses | sn_subset(site, most, mixed=True)
     users = np.bincount(links.reach[uses], minlength=len(site.sn)).astype(np.float64)
     near = np.where(uses, rate[links.reach], 0.0)
     shared = np.where(uses, near / np.maximum(users[links.reach], 1.0), 0.0)
@@ -55,6 +55,7 @@ def profile_of(site: Site, p: Parameters) -> SiteProfile:
     share = near / all_rates[:, None]  # of its tasks, by how fast nodes are
     tasks_a_ms = site.tasks.rate / 1000.0
     flow = share * tasks_a_ms * site.tasks.mean_cycles / rate[links.reach]
+    planned = np.bincount(links.reach[uses], weights=flow[uses], minlength=len(site.sn))
     rivals = np.where(uses, users[links.reach] - 1.0, 0.0)
     en, column = links.reached_by
     used_by = uses[en, column] & (en >= 0)
@@ -63,11 +64,12 @@ def profile_of(site: Site, p: Parameters) -> SiteProfile:
     with_rivals = 1.0 + p.rival_traffic * rivals[en, column]
     slots = site.sn.slots
     service_ms = site.tasks.mean_cycles / site.sn.cycles_per_ms
-    order = np.arange(len(en))[:, None] * 0.3819 + en * _GOLDEN
+    order = np.arange(len(en))[:, None] * 0.3819 + en * GOLDEN
     return SiteProfile(
         uses=uses,
         may_use=may_use,
         rivals=rivals,
+        rivals_load=np.where(uses, planned[links.reach] - flow, 0.0),
         capacity=site.en.full_rate + shared.sum(axis=1),
         in_service_ms=service_ms * (slots - 1) / slots,
         used_by=used_by,

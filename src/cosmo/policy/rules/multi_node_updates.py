@@ -149,12 +149,14 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
 
 
 def forget(node: Any, state: Any) -> None:
-    """No EN was told anything, at the time of the SN's return."""
+    """No EN was told anything, at the time of the SN's return. ENs may take it to be down, which is
+    as good as full.
+    """
     world, sn, now = node.world, node.sn, node.up_since_ms
     for column in range(state.reported_work.shape[2]):
         state.reported_work[world, sn, column] = 0.0
         state.reported_at[world, sn, column] = now
-        state.reported_full_at[world, sn, column] = -np.inf
+        state.reported_full_at[world, sn, column] = now
         state.unreported[world, sn, column] = 0.0
         state.looked_at[world, sn, column] = now
         state.closed_at[world, sn, column] = -np.inf

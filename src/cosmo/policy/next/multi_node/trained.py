@@ -29,6 +29,8 @@ PARTS: Mapping[str, Mapping[str, float]] = {
     # ENs take demands for those that they see.
     "unknown": {"unknown_local": 0.0, "unknown_remote": 0.0, "overrun_wait": 0.0},
     "blame": {"late_penalty": 0.0},  # late results do not count against an SN
+    "silence": {"silent_memory_ms": 1e-4},  # ENs do not take a silent SN to be down
+    "rotation": {"rotation": 0.0},  # ENs do not use SNs in turn
     "chance": {"tie_noise": 0.0},  # near-equal SNs are not separated at random
     "price": {"sn_price": 0.0, "local_price": 0.0},  # capacity has no price
     "pressure": {"full_boost": 0.0},  # an SN that is often full sends no more than others
