@@ -82,6 +82,40 @@ def trade(metrics: polars.DataFrame) -> str:
     return markdown(("`district`", "success", "update cost, units/s", "net utility"), rows)
 
 
+def objectives(metrics: polars.DataFrame) -> str:
+    """Success and net utility of the controller with each of its objectives, and what the second
+    one gains over equal runs, with 95 % half-widths.
+    """
+    rows, other = [], f"{OWN}:objective=utility"
+    for scenario in metrics["scenario"].unique(maintain_order=True):
+        here = metrics.filter(scenario=scenario).sort("seed", "episode")
+        both = [here.filter(method=name) for name in (OWN, other)]
+        found = {
+            metric: interval((both[1][metric] - both[0][metric]).to_list())
+            for metric in ("success_rate", "net_utility_per_task")
+        }
+        success, utility = found.values()
+        rows.append(
+            (
+                f"`{scenario}`",
+                f"{here['rate'][0]:g}",
+                *(
+                    f"{each['success_rate'].to_numpy().mean():.3f} at"
+                    f" {each['update_cost_rate'].to_numpy().mean():.0f}"
+                    for each in both
+                ),
+                f"{success.mean:+.3f} ± {success.ci95:.3f}",
+                *(f"{each['net_utility_per_task'].to_numpy().mean():.1f}" for each in both),
+                f"{utility.mean:+.1f} ± {utility.ci95:.1f}",
+            )
+        )
+    header = (
+        *("scenario", "tasks/s an EN", "success at units/s, `success`", "the same, `utility`"),
+        *("difference", "net utility, `success`", "net utility, `utility`", "gain"),
+    )
+    return markdown(header, rows)
+
+
 def _success(metrics: polars.DataFrame, name: str) -> polars.DataFrame:
     point = ["arrivals", "rate", "seed"]
     rows = metrics.filter(method=name).sort(*point, "episode")

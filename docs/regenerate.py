@@ -184,6 +184,8 @@ def pages(simulated: bool = True) -> Pages:
         }
         live = _read_if_measured(THESIS_LIVE)
         found["many.md"]["thesis-live"] = thesis.live_table(live) if live else UNMEASURED
+        if (objectives := studies["objectives"]) is not None:
+            found["many.md"]["objectives"] = many_page.objectives(objectives.metrics)
     if (surprises := studies["surprises"]) is not None:
         found["results/surprises.md"] = {"surprises": many_page.standings(surprises.metrics)}
     if (benchmark := studies["benchmark"]) is not None:
@@ -191,6 +193,8 @@ def pages(simulated: bool = True) -> Pages:
         others = _read_if_measured(trainings.DATA.stem)
         spread = trainings.tables(others, benchmark) if others else UNMEASURED
         found["results/benchmark.md"]["trainings"] = spread
+    if (further := studies["further-tracks"]) is not None:
+        found["results/benchmark.md"]["further"] = leaderboard_text(board_of(further))
     if universal is not None and pair is not None:
         found[CARD] = many_page.card(universal, pair)
     if past is not None and paper is not None:
