@@ -72,7 +72,9 @@ def multi_node_from(layers: Mapping[str, NDArray[np.floating]]) -> MultiNode:
     rows = len(ScaledParameters._fields)
     names = [STORED_NAMES[each] for each in Parameters._fields]
     for name in names:
-        if name not in layers or layers[name].shape != (1, rows):
+        if name not in layers:
+            raise ValueError(f"crowd/{name}: is missing; train it again, with this version")
+        if layers[name].shape != (1, rows):
             raise ValueError(f"crowd/{name}: must be {rows} numbers, of one run")
     columns = (Parameters(*(float(layers[n][0, k]) for n in names)) for k in range(rows))
     return MultiNode(ScaledParameters(*columns))
