@@ -27,7 +27,7 @@ def _item(node, action=1, received_ms=490.0, **fields):
     item = Item(5, told.pop("generated_ms", 480.0), told.pop("deadline_ms", 100.0), **told)
     item.action = action
     call = serve_en._Call(9, received_ms, asyncio.get_running_loop().create_future())
-    call.sent_ms, call.books_ms, item.context = 499.0, 4.0, call
+    call.sent_ms, call.path_ms, item.context = 499.0, 4.0, call
     return item, call.answer
 
 
@@ -124,7 +124,7 @@ def test_an_emulated_link_holds_messages_back_less_what_the_real_way_takes():
             clock.time_ms, node.lead.ms, node.connections[0].round_trip_ms = 500.0, 1.5, 1.0
             item, _ = _item(node)
             node.offload(0, item, 512.0)
-            assert (item.context.sent_ms, item.context.books_ms) == (500.0, 12.0)
+            assert (item.context.sent_ms, item.context.path_ms) == (500.0, 12.0)
             node.acknowledge(0, 3, 509.0)
             assert [time for time, _ in clock.timers] == pytest.approx([offloaded, acknowledged])
             await node.close()
