@@ -100,9 +100,8 @@ def test_what_commands_print_of_engines_fits(monkeypatch, capsys):
     print_results(_study(_rows()))
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    lines = [line for line in out.splitlines() if line.split()[:1] == ["priced-books"]]
-    [line] = [line for line in lines if "-0.010 [" in line]
-    assert line.split()[1:4] == ["220", "0.900", "0.890"]
+    [line] = [line for line in out.splitlines() if "-0.010 [" in line and line[:3] == " > "]
+    assert line.split()[1:5] == ["priced-books", "220", "0.900", "0.890"]
     assert line.rstrip().endswith("-0.010 [-0.010, -0.010]")
 
 
