@@ -25,6 +25,7 @@ from cosmo.world.records import FP, TP, UNDECIDED, UNJUDGED
 from slow import usual_signals, wait_until
 
 TINY = ["episode.window_ms=300", "episode.warmup_ms=0"]
+PLANS = Path(__file__).parents[2] / "docs" / "plans"
 CALM = ["engine=live", "live.most_late_ms=1000"]  # whatever else the machine does
 
 
@@ -32,9 +33,10 @@ def flags(*settings):
     return [part for each in settings for part in ("--set", each)]
 
 
-def test_plans_of_the_package_play_episodes_that_nothing_was_put_right_on():
-    folder = Path(__file__).parents[2] / "docs" / "plans"
-    for plan in map(load_plan, ("live", *sorted(folder.glob("live-*.toml")))):
+def test_plans_of_the_page_play_episodes_that_nothing_was_put_right_on():
+    found = sorted(PLANS.glob("live*.toml"))
+    assert len(found) == 3
+    for plan in map(load_plan, found):
         assert plan.engines == ("embedded", "live")
         assert min(plan.seeds) >= 100
 
@@ -76,7 +78,7 @@ def test_what_nodes_that_decide_by_themselves_cannot_do_is_refused():
     with pytest.raises(InputError, match="play one by name"):
         simulate(scenario, AllLocal())
     with pytest.raises(InputError, match="'cosmo' would be trained first"):
-        load_plan("live", ['compare=[{methods=["cosmo"]}]'])
+        load_plan(PLANS / "live.toml", ['compare=[{methods=["cosmo"]}]'])
     with pytest.raises(InputError, match="tune on an engine that simulates"):
         package.tune(scenario, "periodic", {"interval_ms": (5.0, 50.0)}, trials=1)
 
