@@ -25,6 +25,7 @@ from cosmo.world.records import FP, TP, UNDECIDED, UNJUDGED
 from slow import usual_signals, wait_until
 
 TINY = ["episode.window_ms=300", "episode.warmup_ms=0"]
+PLANS = Path(__file__).parents[2] / "docs" / "plans"
 CALM = ["engine=live", "live.most_late_ms=1000"]  # whatever else the machine does
 
 
