@@ -137,6 +137,18 @@ def test_it_knows_all_changes_of_speed_and_outages():
     assert _bound([(1000.0, 40000.0, 34.9)], events=events).successes == 0
 
 
+def test_outages_are_those_of_the_sn_that_fails():
+    """Of two SNs, where a task has just enough time for one alone, the second one is down."""
+    two = load("paper", [*_settings(PLAIN), "en.cycles_per_ms=1", "sn.count=2"])
+    rows = [(1000.0, 40000.0, UP_MS + 20.0 + DOWN_MS)] * 3
+    second = 2  # nodes are ENs, then SNs
+    down = NodeEvents(
+        np.array([1000.0]), np.array([second]), np.array([FAILS]), np.array([np.nan])
+    )
+    assert _bound(rows, two).successes == 2
+    assert _bound(rows, two, down).successes == 1
+
+
 METHODS = (
     "all-local", "all-offload", "local-until-full", "random", "self-tracking", "back-off",
     "priced-books", "adaptive-prices", "full-information",

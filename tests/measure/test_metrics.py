@@ -15,6 +15,7 @@ from cosmo.measure import (
     episode_metrics,
     fluid_bound,
     interval,
+    interval_text,
     mean_bound,
     rejection_quota,
     task_table,
@@ -200,6 +201,30 @@ def test_fluid_bound_is_what_filling_with_the_smallest_demands_gives():
     budget = 144000.0 / 0.28 * len(cycles)
     served = np.searchsorted(np.cumsum(cycles), budget) / len(cycles)
     assert fluid_bound(scenario) == pytest.approx(served, abs=2e-3)
+
+
+def test_a_spread_of_demands_leaves_more_small_tasks_to_serve():
+    """Capacity for half of the cycles, all declared demands alike, lognormal factors exp(z - 1/2).
+
+    The tasks with z <= x need the share P(x - 1) of all cycles: half of them are used up at x = 1,
+    and these are P(1) = 0.841 of the tasks.
+    """
+    alike = ["workload.cycles=[650000, 650000]", "workload.rate=443.077"]
+    spread = load("paper", [*alike, "workload.demand.spread=1.0"])
+    assert fluid_bound(spread) == pytest.approx(0.841, abs=2e-3)
+    narrow = load("paper", [*alike, "workload.demand.spread=0.01"])  # x = 0.01, P(x) = 0.504
+    assert fluid_bound(narrow) == pytest.approx(0.504, abs=2e-3)
+    assert mean_bound(spread) == pytest.approx(0.5, abs=1e-6)
+
+
+def test_the_text_of_an_interval_says_what_so_many_runs_can():
+    # Of 0.70 and 0.74, Student's t with one degree of freedom makes 12.706 times the half-range.
+    two = interval([0.70, 0.74])
+    assert interval_text(*two, 2, 2) == "0.70 … 0.74"
+    three = interval([0.60, 0.62, 0.67])  # 4.303 · 0.036056 / √3
+    assert interval_text(*three, 3, 3) == "0.630 ± 0.090"
+    assert interval_text(0.7, math.nan, 1, 3) == interval_text(0.7, None, 3, 3) == "0.700"
+    assert interval_text(None, None, 0, 3) == interval_text(math.nan, 0.1, 3, 3) == "–"
 
 
 def test_intervals_are_student_t():
