@@ -54,9 +54,8 @@ class DispatchObservation:
     status_ms: Floats  # [row, k] when the SN made them; NaN while there is none
     up_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
     up_backlog_ms: Floats  # [row, k] until the link has sent what it holds; infinite of no link
-    en_speed: Floats = field(
-        default_factory=_nominal
-    )  # [row] factor of the EN's nominal speed at present (R37)
+    # [row] factor of the EN's nominal speed at present (R37)
+    en_speed: Floats = field(default_factory=_nominal)
 
     def __post_init__(self) -> None:
         if self.en_speed is _NOMINAL:
@@ -131,9 +130,8 @@ class UpdateObservation:
     recent_success: Floats  # the share of them that will have been in time
     recent_failure: Floats  # the share that will not, or was refused
     down_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
-    sn_speed: Floats = field(
-        default_factory=_nominal
-    )  # [row] factor of the SN's nominal speed at present (R37)
+    # [row] factor of the SN's nominal speed at present (R37)
+    sn_speed: Floats = field(default_factory=_nominal)
     # [row] when the SN came back from its last outage with nothing (R38); 0: it never failed.
     up_since_ms: Floats = field(default_factory=_nominal)
 
@@ -193,9 +191,8 @@ class ResultObservation:
     sn_state: Floats  # [row, field]; the task has left it, the next one has begun
     acknowledged: Floats  # [row, d] the last status that this EN has acknowledged, or zeros
     acknowledged_ms: Floats  # [row] when that was made; NaN while none is acknowledged
-    sn_speed: Floats = field(
-        default_factory=_nominal
-    )  # [row] factor of the SN's nominal speed at present (R37)
+    # [row] factor of the SN's nominal speed at present (R37)
+    sn_speed: Floats = field(default_factory=_nominal)
     up_since_ms: Floats = field(default_factory=_nominal)  # [row] as in `UpdateObservation`
 
     def __post_init__(self) -> None:

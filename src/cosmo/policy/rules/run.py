@@ -6,6 +6,7 @@ floats several times as fast as with arrays and NumPy's scalars, so that is what
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,6 +128,9 @@ class Fact(NamedTuple):
     fate: int
     in_time: bool
     time_ms: float
+
+
+_OF_FACT = attrgetter(*Fact._fields)
 
 
 def plain(state: Any) -> Any:
@@ -260,11 +264,8 @@ class RuleDispatcher(Dispatcher):
 
     def observe(self, feedback: Feedback) -> None:
         """Facts, one by one."""
-        columns = (
-            *(feedback.world, feedback.en, feedback.task, feedback.action),
-            *(feedback.fate, feedback.in_time, feedback.time_ms),
-        )
-        self.hear(map(Fact._make, zip(*(column.tolist() for column in columns), strict=True)))
+        columns = map(np.ndarray.tolist, _OF_FACT(feedback))
+        self.hear(map(Fact._make, zip(*columns, strict=True)))
 
     def hear(self, facts: Iterable[Fact]) -> None:
         """The same of facts that were never in arrays."""
