@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,10 @@ from cosmo.world.turns import (
     UNFINISHED,
     Turn,
 )
+
+# Columns of records by the fields that they become, in their order.
+_OF_FEEDBACK = itemgetter(*(each.name for each in fields(Feedback)))
+_OF_SETTLED = itemgetter(*(each.name for each in fields(Settled)))
 
 
 @dataclass(slots=True)
@@ -171,14 +176,7 @@ class Batch(ABC):
     def settled(self) -> Settled:
         """Tasks whose outcome became final since the last turn; not for policies (R15)."""
         rows = self._turn.settled[: self._turn.counts[SETTLED_ROWS]]
-        return Settled(
-            world=rows["world"],
-            task=rows["task"],
-            en=rows["en"],
-            action=rows["action"],
-            outcome=rows["outcome"],
-            time_ms=rows["time_ms"],
-        )
+        return Settled(*_OF_SETTLED(rows))
 
     @abstractmethod
     def outcome(self, world: int) -> Outcome:
@@ -302,13 +300,4 @@ def _result(turn: Turn, rows: int) -> ResultObservation:
 
 
 def _feedback(turn: Turn, rows: int) -> Feedback:
-    told = turn.seen.feedback[:rows]
-    return Feedback(
-        world=told["world"],
-        en=told["en"],
-        task=told["task"],
-        action=told["action"],
-        fate=told["fate"],
-        in_time=told["in_time"],
-        time_ms=told["time_ms"],
-    )
+    return Feedback(*_OF_FEEDBACK(turn.seen.feedback[:rows]))
