@@ -161,6 +161,44 @@ def page(
     return found
 
 
+# What is switched off, in the order of the code.
+_PARTS = {
+    "updates": "all status updates",
+    "keeping": "SN subsets",
+    "rivals": "adding the rivals' traffic to the backlog estimate",
+    "full": "remembering that an SN was full",
+    "shape": "scaling with the EN/SN ratio and the node count",
+    "rotation": "using SNs that look alike in turn",
+    "doubt": "uncertainty that grows with age and rivals",
+    "closing": "statuses with which SNs close and open, and the reserve",
+    "silence": "taking a silent SN to be down (none fails here)",
+    "unknown": "wider uncertainty where demands are not as declared (all are known here)",
+    "blame": "counting late results against an SN",
+    "stagger": "weighting the benefit of a status differently for each EN",
+    "chance": "a random term that separates near-equal SNs",
+    "price": "a price on capacity",
+    "pressure": "more statuses from SNs that are often full",
+    "insisting": "a benefit of change that has not been reported for long",
+}
+
+
+def parts_worth(universal: Study, left_out: Study) -> str:
+    """Success of the whole minus that without each part, paired over runs, with half-widths."""
+    whole = universal.metrics.filter(polars.col("sweep").is_null(), method=OWN)
+    scenarios = whole["scenario"].unique(maintain_order=True).to_list()
+    rows = []
+    for part, what in _PARTS.items():
+        cells = []
+        for scenario in scenarios:
+            without = left_out.metrics.filter(scenario=scenario, method=f"{OWN}:off={part}")
+            both = (each.sort("seed", "episode") for each in (whole, without))
+            mine, its = (each.filter(scenario=scenario)["success_rate"] for each in both)
+            found = interval((mine - its).to_list())
+            cells.append(f"{round(found.mean, 4) + 0.0:+.4f} ± {found.ci95:.4f}")
+        rows.append((f"`{part}`", what, *cells))
+    return markdown(("part", "what is switched off", *(f"`{s}`" for s in scenarios)), rows)
+
+
 def parts(universal: Study, left_out: Study) -> str:
     """Success and update cost of the whole and without each part, where many nodes meet."""
     whole = universal.metrics.filter(polars.col("sweep").is_null())

@@ -174,6 +174,7 @@ def pages(simulated: bool = True) -> Pages:
         found["many.md"] = many_page.page(crowd, universal, pair, past)
         if universal is not None and (left_out := studies["universal-parts"]) is not None:
             found["many.md"]["parts"] = many_page.parts(universal, left_out)
+            found["many.md"]["parts-worth"] = many_page.parts_worth(universal, left_out)
         for part, name in (("held-out", "held-out"), ("city", "universal-city")):
             if (more := studies[name]) is not None:
                 found["many.md"][part] = many_page.standings(more.metrics)
