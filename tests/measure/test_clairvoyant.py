@@ -142,9 +142,7 @@ def test_outages_are_those_of_the_sn_that_fails():
     two = load("paper", [*_settings(PLAIN), "en.cycles_per_ms=1", "sn.count=2"])
     rows = [(1000.0, 40000.0, UP_MS + 20.0 + DOWN_MS)] * 3
     second = 2  # nodes are ENs, then SNs
-    down = NodeEvents(
-        np.array([1000.0]), np.array([second]), np.array([FAILS]), np.array([np.nan])
-    )
+    down = NodeEvents(np.array([1000.0]), np.array([second]), np.array([FAILS]), np.array([np.nan]))
     assert _bound(rows, two).successes == 2
     assert _bound(rows, two, down).successes == 1
 
