@@ -63,16 +63,22 @@ class Knowledge:
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def files_for(self, mutant: Mutant) -> list[str]:
-        """Test files that are most likely to notice a mutant, in that order."""
+        """Test files that are most likely to notice a mutant, in that order; none of which is known
+        that no test of it enters the mutant's function.
+        """
         module = _module(mutant.file)
         near = [_module(file) for file in self._importers[mutant.file]]
         room = f"tests/{mutant.file.partition('/')[0]}/"
         names = _words(mutant.function or mutant.line)
         placed = []
         for file, text in self._files.items():
+            known = self._before(_key(file, mutant))
+            enters = bool(known and self._entering(known, mutant))
+            if known and known["complete"] and not enters:
+                continue
             whole = self._imported[file]
             may = _imports(whole, module), file.startswith(room), _imports_any(whole, near)
-            if any(may):
+            if any(may) or enters:
                 named = module.rpartition(".")[2] in Path(file).stem
                 merits = (named, _imports(text, module), bool(names & _words(text)), *may)
                 placed.append((tuple(not merit for merit in merits), len(text), file))
@@ -88,27 +94,36 @@ class Knowledge:
         A constant outside of functions may be seen by every test that enters any function of its
         file or of a file that imports it.
         """
-        key = file if mutant.plain else f"{file}{_COMPILED}"
+        key = _key(file, mutant)
         with self._locks[key]:
-            if key not in self._known:
-                kept = _kept(key)
-                if kept is None and left_s < _LEAST_S:
+            if self._before(key) is None:
+                if left_s < _LEAST_S:
                     return None
-                self._known[key] = kept or self._measured(key, copy, warm)
+                self._known[key] = self._measured(key, copy, warm)
         if not self._known[key]["complete"] and not self._known[key]["tests"]:
             return None
+        found = self._entering(self._known[key], mutant)
+        return [(test, passed, seconds) for seconds, test, passed in sorted(found)]
+
+    def _before(self, key: str) -> Mapping[str, Any] | None:
+        """What has been measured by now."""
+        if key not in self._known and (kept := _kept(key)):
+            self._known[key] = kept
+        return self._known.get(key)
+
+    def _entering(self, known: Mapping[str, Any], mutant: Mutant) -> list[tuple[float, str, bool]]:
+        """(seconds, test, whether plain Python will do) of tests that enter a mutant's function."""
         inside = {mutant.file} | (set() if mutant.function else self._importers[mutant.file])
         whole = f"{mutant.file}:{mutant.function}"
-        found = [
+        return [
             (about["seconds"], test, about["passed"])
-            for test, about in self._known[key]["tests"].items()
+            for test, about in known["tests"].items()
             if (
                 whole in about["functions"]
                 if mutant.function
                 else any(each.partition(":")[0] in inside for each in about["functions"])
             )
         ]
-        return [(test, passed, seconds) for seconds, test, passed in sorted(found)]
 
     def _measured(self, key: str, copy: Path, warm: Warm) -> dict[str, Any]:
         """Not a matter of one mutant's time: the measurement is for all that come after it."""
@@ -133,6 +148,10 @@ class Knowledge:
         _place(key).parent.mkdir(parents=True, exist_ok=True)
         _place(key).write_text(json.dumps(known))
         return known
+
+
+def _key(file: str, mutant: Mutant) -> str:
+    return file if mutant.plain else f"{file}{_COMPILED}"
 
 
 def _place(file: str) -> Path:

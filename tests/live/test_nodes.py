@@ -275,6 +275,18 @@ def test_an_sn_that_vanishes_costs_a_rerun_and_one_that_comes_back_is_used_again
     play(scene())
 
 
+def test_what_a_node_logs_of_itself_are_numbers():
+    async def scene():
+        async with pair() as (here, there, client):
+            await client.submit(b"1", **SLOW)
+            told, sn = here.facts(), there.facts()
+            assert (told["faults"], sn["updates_suppressed"]) == (0, 0)
+            assert 0.0 <= told["decision_p99_ms"] < 60_000.0
+            assert all(math.isfinite(value) for value in (*told.values(), *sn.values()))
+
+    play(scene())
+
+
 def test_statuses_arrive_are_dated_by_durations_and_an_idle_system_is_quiet():
     async def scene():
         method = "periodic:interval_ms=5"

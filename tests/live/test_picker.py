@@ -74,6 +74,17 @@ def test_a_subset_is_kept_and_an_empty_or_foreign_one_is_503():
     play(scene())
 
 
+def test_metadata_of_others_is_no_subset():
+    """Their namespace with our key, and our namespace with their key."""
+    for namespace, key in (("others", ext_proc.SUBSET), (ext_proc.SUBSET_NAMESPACE, "theirs")):
+        asking = headers()
+        entry = asking.metadata_context.filter_metadata.add(key=namespace)
+        entry.value.fields[key].string_value = "10.0.0.9:80"
+        assert ext_proc.subset_of(asking) is None
+    both = with_subset(asking, "10.0.0.3:80")  # after the entry that is none
+    assert ext_proc.subset_of(both) == {"10.0.0.3:80"}
+
+
 def test_no_endpoints_are_503_and_not_ready_and_late_ones_are_429_if_the_picker_sheds(tmp_path):
     async def scene():
         file = tmp_path / "endpoints"

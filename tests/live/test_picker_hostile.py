@@ -10,7 +10,7 @@ from cosmo.live.picker import ext_proc, frames
 from cosmo.live.picker.frames import DATA, END_STREAM, RESET, SETTINGS, WINDOW, WORD, frame
 from cosmo.live.picker.grpc_calls import message
 from cosmo.live.picker.http2_sending import OpenStreams
-from live.nodes import play, until
+from live.nodes import LIMIT_S, play, until
 from live.picker_scenes import Proxy, headers, picker, quiet
 from live.test_picker_http2 import (
     CALM,
@@ -210,6 +210,27 @@ def test_a_peer_that_falls_silent_is_left(monkeypatch):
             await until(lambda: not serving._listener._connections, "it was left")
             assert serving.node.in_flight == 0
             assert b"areyouok" in await raw.reader.read()  # it was asked before
+
+    play(scene())
+
+
+def test_a_connection_without_calls_ends_and_one_with_a_call_stays(monkeypatch):
+    monkeypatch.setattr("cosmo.live.picker.listener._LOOK_S", 0.02)
+
+    async def scene():
+        async with (
+            picker(limits__idle_s=1.0) as serving,
+            Raw(serving) as busy,
+            Raw(serving) as idle,
+        ):
+            busy.asks(1)
+            await until(lambda: serving.node.in_flight == 1, "it was decided on")
+            assert len(serving._listener._connections) == 2
+            start = asyncio.get_running_loop().time()
+            async with asyncio.timeout(LIMIT_S):
+                await idle.reader.read()  # until the picker hangs up
+            assert asyncio.get_running_loop().time() - start > 0.5
+            assert serving.node.in_flight == len(serving._listener._connections) == 1
 
     play(scene())
 

@@ -68,6 +68,14 @@ def test_which_sns_an_en_uses_and_how_many_rivals_it_has():
     assert subset_size(site(load("district")), more) == 3
 
 
+def test_no_two_of_an_sn_s_ens_are_told_first():
+    """An SN sends statuses a little sooner to some ENs than to others: from -1 to 1, all unlike."""
+    phase = profile_of(SITE, P).phase
+    assert phase.min() >= -1.0
+    assert phase.max() < 1.0
+    assert all(len(set(each.round(6))) == len(each) for each in phase)
+
+
 def test_times_are_in_proportion_to_the_longest_deadline():
     short = scaled_to_deadline(START, 110.0)
     assert short.full_memory_ms == START.full_memory_ms / 2

@@ -1,14 +1,17 @@
 """What `cosmo-next` computes from what an EN knows, with numbers that can be checked on paper."""
 
 from dataclasses import fields
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from cosmo import load
+from cosmo.node import STORAGE, WORK
 from cosmo.policy.next import values
 from cosmo.policy.next.arrival_rates import ArrivalRates
 from cosmo.policy.next.settings import NextSettings, SiteSettings, Spans, settings_at
+from cosmo.policy.next.status_encoding import StatusEncoding
 from observations import site, tasks
 
 M = SiteSettings(
@@ -35,6 +38,21 @@ def test_a_full_en_is_never_in_time():
     advantage, _, _ = values.weighed(p, before, task, np.array([10.0]), M)
     # No room; room and just in time; room, but a microsecond late.
     assert advantage[0, :, 0].tolist() == [values.NEVER, 1.0, values.NEVER]
+
+
+def test_a_status_of_one_number_tells_of_work_and_about_how_many_tasks_fit_in():
+    """108000 cycles/ms on four slots, tasks of 650000 cycles, half done on average, of which ten
+    fit into the SN: 30 ms of work are 10 halves, and that may be 4 running and 3 waiting tasks.
+    """
+    here = site(load("paper", ["sn.storage_bytes=500000", "sn.count=2", "sn.slots=4"]))
+    encoding = StatusEncoding(here, SimpleNamespace(carried=(WORK, STORAGE), single=True))
+    longest_ms = here.tasks.deadline_ms[1]
+    told = np.array([0.0, 10.0, 30.0, longest_ms - 1.0, longest_ms + 30.0])[:, None]
+    work, room = encoding.read(np.ones(5, np.int64), told)
+    ms = np.array([0.0, 10.0, 30.0, longest_ms - 1.0, 30.0])
+    np.testing.assert_allclose(work, ms * 108_000.0)
+    # Nothing; 4 tasks; 4 and 3; more than fit in, but it said that one more does; none does.
+    np.testing.assert_allclose(room, [500_000.0, 300_000.0, 150_000.0, 50_000.0, 0.0])
 
 
 def test_what_an_en_sees_of_itself():

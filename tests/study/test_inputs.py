@@ -9,6 +9,7 @@ import pytest
 from cosmo import InputError, load_study
 from cosmo.report.write import write_report
 from cosmo.study import LocalExecutor, conduct, inputs, load_plan, plan_checked, store
+from cosmo.study.focus import focus_of, try_focus
 
 POLICY = """
 import numpy as np
@@ -80,6 +81,43 @@ def test_a_focus_that_cannot_be_played_is_found_before_its_rivals_are_played(the
     with pytest.raises(InputError, match=r"method Mine failed at mine.py, line 10 \(KeyError"):
         conduct(_plan(), there / "study", LocalExecutor(1))
     assert not (there / "study").exists()
+
+
+@pytest.mark.parametrize("engine", ["ns3", "live"])
+def test_a_focus_is_tried_on_the_embedded_engine_alone(there, engine):
+    """On others, trying would take real time, or what is not installed here."""
+    (there / "mine.py").write_text(POLICY.format(body="raise ValueError('never asked')"))
+    settings = {"settings": [f"engine={engine}"], "traces": []}
+    try_focus(plan_checked(_plan().model_dump(mode="json") | settings))
+    with pytest.raises(InputError, match="never asked"):
+        try_focus(_plan())
+
+
+@pytest.mark.parametrize(
+    ("methods", "yardsticks", "focus"),
+    [
+        (("full-information", "all-local"), (), "all-local"),  # the registry knows that one
+        (("all-local", "random"), ("all-local",), "random"),  # and a study this one
+        (("full-information", "random", "mine.py:Mine"), (), "mine.py:Mine"),
+        (("full-information", "shared-knowledge"), (), "full-information"),
+    ],
+)
+def test_without_a_word_a_report_is_about_what_could_be_deployed(methods, yardsticks, focus, there):
+    plan = plan_checked({"name": "p", "seeds": [0], "compare": [{"methods": list(methods)}]})
+    assert focus_of(plan, yardsticks) == focus
+
+
+def test_a_study_is_not_gone_on_with_when_its_events_have_changed(there):
+    def plan(factor):
+        (there / "events.csv").write_text(f"time_ms,event,node,factor\n10,speed,en:0,{factor}\n")
+        site = SITE + '[workload]\nevents = "events.csv"\n'
+        (there / "site.toml").write_text(site)
+        return _plan()
+
+    store.prepare(there / "study", plan(0.5))
+    store.prepare(there / "study", plan(0.5))
+    with pytest.raises(InputError, match=r"the events of .* have changed since; choose another"):
+        store.prepare(there / "study", plan(0.4))
 
 
 def test_a_focus_that_fails_later_has_no_verdict_and_nobody_else_has_it(there):

@@ -150,6 +150,13 @@ def test_t90_by_hand():
     assert stabilisation(polars.DataFrame(rows))["t90"].to_list() == [12.0]
 
 
+def test_t90_asks_for_five_episodes_in_a_row():
+    """Smoothed over five, nine rewards of 100 are beyond 90 in five episodes, eight in four."""
+    end = [0.0] + [100.0] * 20
+    assert t90([0.0] * 5 + [100.0] * 9 + end) == 10
+    assert t90([0.0] * 5 + [100.0] * 8 + end) == 19
+
+
 @pytest.mark.parametrize(
     ("changes", "numbers"),
     [

@@ -106,6 +106,16 @@ def test_ranges_without_a_word_are_around_the_default_and_within_bounds():
     assert ranges_of(METHODS["self-tracking"]) == {}
 
 
+def test_a_whole_number_below_eight_has_a_range_from_one():
+    class Counting(Method):
+        """Takes a count."""
+
+        def __init__(self, count: int = 4, share: float = 4.0):
+            pass
+
+    assert ranges_of(Counting) == {"count": "1:32:log", "share": "0.5:32:log"}
+
+
 @pytest.mark.parametrize(
     ("least", "most", "ranges"), [(0.0, 30.0, 0), (2.0, 99.0, 0), (0.5, 64.0, 1)]
 )

@@ -46,6 +46,17 @@ def test_a_running_task_goes_on_at_the_new_speed_with_what_is_left_of_it():
     assert outcome.finished_ms[0] == pytest.approx(150.5)
 
 
+@pytest.mark.parametrize(("node", "ends"), [(0, 117.0), (1, 167.0)])
+def test_only_the_node_whose_speed_changes_works_at_another_one(node, ends):
+    """At the SN from 11 ms on, 100 ms at full speed; what is left at 61 ms takes twice as long at
+    half of it. The way back takes 6 ms.
+    """
+    backhaul = ["up_mbps=80", "down_mbps=80", "hops=1", "hop_delay_ms=5", "result_bytes=10000"]
+    settings = [f"backhaul.{each}" for each in backhaul]
+    outcome, _ = _played(*_world([0.0], [1e5], [(61.0, node, 0.5)], settings), 1)
+    assert outcome.finished_ms[0] == pytest.approx(ends)
+
+
 def test_a_waiting_task_takes_the_speed_of_its_time():
     """The first ends at 11 ms, at full speed; the second takes 20 ms at half of it."""
     outcome, _ = _played(*_world([0.0, 1.0], [1e4, 1e4], [(11.0, 0, 0.5)]), 0)

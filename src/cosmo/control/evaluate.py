@@ -131,4 +131,6 @@ def _where(
         return trained_on(controller)
     if isinstance(scenarios, Scenario | str | Path):
         return [as_scenario(scenarios)] * len(controller.seeds)
+    if len(scenarios) != (runs := len(controller.seeds)):
+        raise InputError(f"scenario: is a list of {len(scenarios)}, the controller has {runs} runs")
     return scenarios
