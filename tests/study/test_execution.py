@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ from cosmo.study import LocalExecutor, conduct, load_plan, load_study, progress_
 from cosmo.study.checks import DONE
 from cosmo.study.executor import Event, Failed, Finished
 from cosmo.study.statistics import bounds
-from slow import alive, usual_signals, wait_until
+from slow import alive, wait_until
 
 
 def _results(folder):
@@ -90,7 +89,6 @@ _SCRIPT = """
 import sys
 sys.path[:0] = {paths!r}
 from pathlib import Path
-from cosmo.interrupts import marked
 from cosmo.study import LocalExecutor, conduct
 from small import Odd, do_odd, small_plan
 if __name__ == "__main__":
@@ -157,24 +155,6 @@ def test_workers_leave_when_their_parent_is_killed(tmp_path):
         wait_until(lambda: len(list(tmp_path.glob("odd-*/try-0"))) == 2, "both are at work")
     finally:
         _kill_and_wait(process)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("whom", [os.kill, os.killpg])
-def test_ended_at_work_neither_parent_nor_workers_leave_half_a_file(tmp_path, whom, number):
-    units = "[Odd(1, seconds=600), Odd(2, seconds=600)]"
-    line = f"with marked(): list(LocalExecutor(2).run({units}, Path({str(tmp_path)!r}), do_odd))"
-    with usual_signals():
-        process = _in_a_session(tmp_path / "script.py", line)
-    try:
-        wait_until(lambda: len(list(tmp_path.glob("odd-*/.late*"))) == 2, "both are at work")
-        whom(process.pid, number)
-        process.wait()
-        wait_until(lambda: not alive(process.pid), "all have left")
-    finally:
-        _kill_and_wait(process)
-    assert len(list(tmp_path.glob("odd-*/try-0"))) == 2
-    assert not list(tmp_path.glob("odd-*/.late*"))
 
 
 def test_a_worker_that_dies_costs_another_try_and_nothing_else(tmp_path):

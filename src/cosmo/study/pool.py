@@ -7,11 +7,10 @@ new worker, nothing else. Workers leave when their parent does, however it ends.
 import multiprocessing
 import os
 import signal
-import time
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -19,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from cosmo.errors import EngineError, InputError
-from cosmo.interrupts import Terminated, leave_with_parent, marked
+from cosmo.interrupts import leave_with_parent
 from cosmo.study.executor import Event, Failed, Finished, Started, Work
 from cosmo.study.units import Unit
 
-_PATIENCE_S = 5.0  # with workers that are to end
 _TRIES = 3  # of a unit whose worker dies; an error in Python is final at once
 
 # XLA's threads are `cosmo.learn.device`'s to settle, for workers and lone processes alike.
@@ -72,11 +70,6 @@ def _serve(pipe: Connection, work: Work) -> None:
     """A worker's life: one unit after the other until the parent says None or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
     leave_with_parent()
-    with suppress(Terminated), marked():  # what a unit was about to write vanishes with it
-        _carry_out(pipe, work)
-
-
-def _carry_out(pipe: Connection, work: Work) -> None:
     while True:
         try:
             job = pipe.recv()
@@ -87,8 +80,6 @@ def _carry_out(pipe: Connection, work: Work) -> None:
         unit, folder = job
         try:
             work(unit, folder, lambda share: pipe.send(("share", share)))
-        except Terminated:
-            raise
         except BaseException as error:  # a policy may raise anything, SystemExit too
             pipe.send(("failed", cause(error)))
         else:
@@ -122,7 +113,8 @@ class LocalExecutor:
             yield
         finally:
             workers, self._kept = self._kept, None
-            _stop(workers)
+            for worker in workers:
+                _stop(worker)
 
     def run(self, units: Sequence[Unit], folder: Path, work: Work) -> Iterator[Event | Failed]:
         """Events as they happen, until every unit is finished or has failed."""
@@ -150,10 +142,10 @@ class LocalExecutor:
                     if worker.unit is not None:
                         yield from self._heard(worker, workers, waiting, tries)
         finally:
-            ending = [each for each in workers if self._kept is None or each.unit is not None]
-            for worker in ending:
-                workers.remove(worker)
-            _stop(ending)
+            for worker in list(workers):
+                if self._kept is None or worker.unit is not None:
+                    workers.remove(worker)
+                    _stop(worker)
 
     def _heard(
         self,
@@ -197,17 +189,16 @@ def _started(context: SpawnContext, work: Work) -> _Worker:
     return _Worker(process, ours)
 
 
-def _stop(workers: list[_Worker]) -> None:
-    """End processes; those at work are given a moment, so that they leave nothing half-written."""
-    for worker in workers:
-        if worker.unit is not None:
-            worker.process.terminate()
-            continue
-        with suppress(OSError):  # it has died
+def _stop(worker: _Worker) -> None:
+    if worker.unit is None and worker.process.is_alive():
+        try:
             worker.pipe.send(None)
-    until = time.monotonic() + _PATIENCE_S
-    for worker in workers:
-        worker.process.join(max(until - time.monotonic(), 0.0))
+        except OSError:
+            worker.process.kill()
+    else:
+        worker.process.kill()
+    worker.process.join(10)
+    if worker.process.is_alive():
         worker.process.kill()
         worker.process.join()
-        worker.pipe.close()
+    worker.pipe.close()
