@@ -47,7 +47,7 @@ count = 2
 count = 3
 """
 
-LIVE_PLAN = """extends = "live"
+LIVE_PLAN = """extends = "baselines"
 name = "nodes"
 description = "simulator against live nodes"
 engines = ["embedded", "live"]
