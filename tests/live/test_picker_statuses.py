@@ -540,9 +540,7 @@ def test_what_agents_have_said_stays_if_something_else_of_the_table_changes():
         async with (
             services(1) as made,
             agents(made) as [agent],
-            picker(
-                listed(made, [f"push={agent.port}"]), **LSQ, picker__inputs="push"
-            ) as serving,
+            picker(listed(made, [f"push={agent.port}"]), **LSQ, picker__inputs="push") as serving,
         ):
             await until(lambda: knows(serving, made[0], 0.0), "it is known")
             changed = changed_config(serving.config, {"picker.ranked": 1, "picker.shed": True})

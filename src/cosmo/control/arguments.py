@@ -72,7 +72,8 @@ def several_seeds(seeds: int | Iterable[int]) -> list[int]:
 
 def _listed(values: Any) -> list[Any]:
     """One as a list of one; a text is one, not a list of characters."""
-    return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+    many = isinstance(values, Iterable) and not isinstance(values, str)
+    return list(values) if many else [values]
 
 
 def as_method(given: MethodLike) -> Method:
