@@ -78,6 +78,16 @@ def test_rates_are_numbers(rates):
         simulate(SHORT, "all-local", rates=rates)
 
 
+@pytest.mark.parametrize("wrong", [{"seeds": [1, 2]}, {"seeds": []}, {"numbers": [0, 1]}])
+def test_episodes_have_a_seed_and_a_number_each(wrong):
+    [name] = wrong
+    with pytest.raises(InputError, match=rf"^{name}: must be one for each of the 1 episode"):
+        play(SHORT, "all-local", [episode(SHORT, 0, 0)], **wrong)
+    [found] = play(SHORT, "random", [episode(SHORT, 0, 0)], np.int64(7))
+    [same] = play(SHORT, "random", [episode(SHORT, 0, 0)], [7])
+    assert found.action.tolist() == same.action.tolist()
+
+
 def test_there_is_one_rate_at_least():
     with pytest.raises(InputError, match=r"^rates = \[\]: must have one number at least"):
         simulate(SHORT, "all-local", rates=[])
