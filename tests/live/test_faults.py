@@ -449,7 +449,7 @@ def test_a_process_that_may_open_little_shares_what_it_may(monkeypatch):
 
 def test_who_asks_the_admin_port_and_does_not_read_loses_its_place(monkeypatch):
     async def scene():
-        monkeypatch.setattr(admin, "_LONGEST_S", 0.1)
+        monkeypatch.setattr(admin, "_LONGEST_S", 1.0)
         async with started("sn", {"admin": "127.0.0.1:0"}) as there:
             there.admin.text = lambda wanted: "x" * 50_000_000  # more than a socket holds
             reader, writer = await asyncio.open_connection("127.0.0.1", there.admin.port, limit=1)
@@ -465,7 +465,7 @@ def test_the_rest_of_a_short_answer_is_not_kept_for_who_does_not_read_it(monkeyp
     """One that is a little longer than what the kernel holds: it would keep its connection open."""
 
     async def scene():
-        monkeypatch.setattr(admin, "_LONGEST_S", 0.1)
+        monkeypatch.setattr(admin, "_LONGEST_S", 1.0)
         async with started("sn", {"admin": "127.0.0.1:0"}) as there:
             there.admin.text = lambda wanted: "x" * 60_000
             [listening] = there.admin._server.sockets
