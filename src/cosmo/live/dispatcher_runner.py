@@ -1,5 +1,7 @@
 """Runs a method's dispatcher at an EN: feedback on earlier tasks first (R29), then a decision."""
 
+from types import MethodType
+
 import numpy as np
 
 from cosmo.live.remarks import Remarks
@@ -37,7 +39,7 @@ class DispatcherRunner:
             dispatcher = self._dispatcher
             if type(dispatcher) is RuleDispatcher:  # a subclass may do something else
                 ask(self.method, dispatcher.hear, [Fact(0, self.index, *each) for each in fates])
-            elif type(dispatcher).observe is not Dispatcher.observe:
+            elif dispatcher.observe != MethodType(Dispatcher.observe, dispatcher):
                 ask(self.method, dispatcher.observe, feedback_of(fates, self.index))
 
     def choose(self, seen: Observed) -> int:
