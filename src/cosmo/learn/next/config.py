@@ -39,11 +39,11 @@ class NextEnConfig(Part):
     hidden: Width
     joint: Width
     chance_hidden: Width
-    books: bool  # False, for comparison: ENs do not use their own traffic, only statuses
+    own_traffic: bool  # False, for comparison: backlogs are estimated from statuses alone
     evidence: bool  # False, for comparison: ENs ignore what results and statuses tell of others
     failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
     margin: NotNegative  # routes whose advantages differ by less are told apart by the task's fate
-    haste: NotNegative  # what the longest deadline's delay costs, in tasks
+    delay_cost: NotNegative  # of a delay as long as the longest deadline, in tasks
     least_chance: Share  # of being in time, for a route to be taken
     horizon: Positive  # of the discount over elapsed time, in longest deadlines
     trace: Share  # λ
@@ -112,7 +112,7 @@ class NextConfig(Part):
     schedule: ScheduleConfig
     en: NextEnConfig
     sn: NextSnConfig
-    crowd: MultiNodeConfig | None = None  # given, what is trained is one controller for all sites
+    multi_node: MultiNodeConfig | None = None  # if given, one controller for all sites is trained
 
 
 CONFIGS = Documents("training", NextConfig, "cosmo.learn.next", "next", "en.batch=512")

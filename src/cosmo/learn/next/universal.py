@@ -13,15 +13,15 @@ from cosmo.learn.next.multi_node.trainer import MultiNodeTrainer
 from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.run import Arrays, Curve, Run, TrainsRuns
 from cosmo.policy.controller import named_layers
-from cosmo.policy.rules.multi_node_parameters import STORED_NAMES, Parameters
+from cosmo.policy.rules.multi_node_parameters import Parameters
 
-_NETWORKS, _MULTI_NODE = "networks/", "crowd/"
+_NETWORKS, _MULTI_NODE = "networks/", "multi_node/"
 
 
 def trainer_of(runs: Sequence[Run], config: NextConfig) -> TrainsRuns:
     """What trains `cosmo-next` as the configuration says."""
     networks = NextTrainer(runs, config)
-    return networks if config.crowd is None else UniversalTrainer(networks, config.crowd)
+    return networks if config.multi_node is None else UniversalTrainer(networks, config.multi_node)
 
 
 class UniversalTrainer:
@@ -60,9 +60,8 @@ class UniversalTrainer:
     def delivered(self) -> Arrays:
         """What is written for `cosmo.policy`."""
         scaled = np.array(self._multi_node.scaled)  # [row, parameter]
-        names = [STORED_NAMES[name] for name in Parameters._fields]
-        numbers = {name: scaled[None, :, k] for k, name in enumerate(names)}
-        return self._networks.delivered() | named_layers("crowd", numbers)
+        parameters = {name: scaled[None, :, k] for k, name in enumerate(Parameters._fields)}
+        return self._networks.delivered() | named_layers("multi_node", parameters)
 
     def saved(self) -> Arrays:
         """All that a resumed training needs."""

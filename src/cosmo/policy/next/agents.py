@@ -22,7 +22,7 @@ from cosmo.policy.next.sn import CHANGE_SIZE, NextUpdater
 from cosmo.policy.next.trained_range import TrainedRange, range_from
 from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.policy.rules import multi_node, multi_node_updates
-from cosmo.policy.rules.multi_node_parameters import STORED_NAMES
+from cosmo.policy.rules.multi_node_parameters import Parameters
 
 Layers = Mapping[str, NDArray[np.float32]]
 
@@ -68,7 +68,9 @@ class NextAgents:
         }
         found: dict[str, dict[str, tuple[int, ...]]] = {"en": en, "sn": sn}
         if self.multi_node is not None:
-            found["crowd"] = dict.fromkeys(STORED_NAMES.values(), (len(ScaledParameters._fields),))
+            found["multi_node"] = dict.fromkeys(
+                Parameters._fields, (len(ScaledParameters._fields),)
+            )
         return found
 
     def without(self, part: str) -> "NextAgents":
@@ -129,13 +131,13 @@ class LearnedNext(Method):
 def next_agents(layers: Mapping[str, Layers], training: Fields) -> NextAgents:
     """From arrays by part and layer, and the configuration of training."""
     settings, several, ranges = settings_from(training), None, None
-    if training.has("crowd"):
+    if training.has("multi_node"):
         if not settings.single:
             raise ValueError(
                 "training.sn.single = false: must be true in a controller for all sites"
             )
-        several = multi_node_from(layers.get("crowd", {}))
-        trained = range_from(training.group("crowd").group("kinds"))
+        several = multi_node_from(layers.get("multi_node", {}))
+        trained = range_from(training.group("multi_node").group("kinds"))
         ranges = trained.of_pairs(training), trained
     en, sn = layers.get("en", {}), layers.get("sn", {})
     return NextAgents(en, sn, settings, several, ranges=ranges)

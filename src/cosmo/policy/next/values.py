@@ -8,7 +8,7 @@ will earn. V(after rejection) − V(after r) is the price of the capacity that t
 
 Between routes V differs by little, and a learned V is not that exact: of routes whose advantages
 cannot be told apart the task takes the one that is best for itself (its *fate*: what it is expected
-to earn there, and a little for haste). The gate then compares that route with a rejection.
+to earn there, minus a small cost of delay). The gate then compares that route with a rejection.
 
 Everything is a pure function of arrays with leading axes [run, row], in NumPy for nodes and in JAX
 for training (`xp`). SNs share their weights and are summed up, so that any number of them will do.
@@ -295,7 +295,7 @@ def weighed(
     gained = xp.where(
         chance > m.least_chance, earned + values[..., 1:] - rejected[..., None], NEVER
     )
-    return gained, earned - m.haste_per_ms * delay, rejected
+    return gained, earned - m.delay_cost_per_ms * delay, rejected
 
 
 def best_route(advantage: Array, fate: Array, margin: float, xp: Any = np) -> tuple[Array, Array]:

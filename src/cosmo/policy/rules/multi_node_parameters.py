@@ -5,7 +5,6 @@ They are the same at every node of a site and scale with its node counts
 nodes are told at the start (`multi_node_site`).
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -67,58 +66,6 @@ class Parameters(NamedTuple):
     recheck_soon_ms: float  # next decision if a status was nearly worth its price, …
     recheck_later_ms: float  # … else
 
-
-# The names of the layers in a controller's file (`crowd/NAME`), which never change.
-STORED_NAMES: Mapping[str, str] = {
-    "subset_size": "keep",
-    "subset_size_per_ratio": "keep_more",
-    "reserve_size": "reserve",
-    "drain_rate": "drain",
-    "rival_traffic": "rivals",
-    "saturation_ms": "settle_ms",
-    "own_traffic_window_ms": "flow_ms",
-    "rivals_in_flight": "rivals_in_flight",
-    "in_service_share": "ease",
-    "full_memory_ms": "hold_ms",
-    "wait_error_ms": "doubt_ms",
-    "wait_error_growth": "doubt_age",
-    "wait_error_rivals": "doubt_rivals",
-    "late_penalty": "blame",
-    "late_memory_ms": "blame_ms",
-    "silent_memory_ms": "silent_ms",
-    "closed_doubt": "closed_doubt",
-    "unknown_local": "unknown_local",
-    "unknown_remote": "unknown_remote",
-    "overrun_wait": "overrun_wait",
-    "failure_cost": "failure",
-    "delay_cost": "haste",
-    "tie_noise": "noise",
-    "rotation": "rotation",
-    "local_preference": "home",
-    "sn_price": "price",
-    "local_price": "price_home",
-    "price_load": "price_from",
-    "load_window_ms": "load_ms",
-    "load_margin": "load_margin",
-    "status_value": "worth",
-    "full_boost": "press",
-    "full_window_ms": "press_ms",
-    "deterioration_weight": "worse",
-    "full_change_boost": "firm",
-    "unreported_weight": "insist",
-    "confirmation_value": "confirm",
-    "useful_work_ms": "center_ms",
-    "useful_work_width_ms": "width_ms",
-    "status_lifetime_ms": "usage_ms",
-    "closing_work_ms": "closing_ms",
-    "opening_work_ms": "opening_ms",
-    "closing_lasts_ms": "closing_lasts_ms",
-    "closing_value": "closing",
-    "stagger": "stagger",
-    "ack_timeout_ms": "patience_ms",
-    "recheck_soon_ms": "look_ms",
-    "recheck_later_ms": "rest_ms",
-}
 
 START = Parameters(
     subset_size=2.6,

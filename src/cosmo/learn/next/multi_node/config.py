@@ -62,7 +62,7 @@ class MultiNodeConfig(Part):
     """All settings of the training of the multi-node controller."""
 
     objective: Literal["success", "utility"]  # less what updates cost, or R32; …
-    thrift: NotNegative  # … of that cost, so much counts for `success`
+    update_cost_weight: NotNegative  # … of that cost, so much counts for `success`
     generations: Count  # a round of training
     worlds: Count  # a generation: every candidate plays the same ones
     tasks: Count  # about so many in a world: small ones are played for longer, within …

@@ -137,7 +137,7 @@ class MultiNodeTrainer:
     def _earned(self, found: dict[str, float]) -> float:
         if self._config.objective == "utility":
             return found["net_utility_per_task"] / found["scale"]
-        return found["success_rate"] - self._config.thrift * found["paid"]
+        return found["success_rate"] - self._config.update_cost_weight * found["paid"]
 
     @property
     def scaled(self) -> ScaledParameters:
