@@ -1,6 +1,6 @@
 """The trained multi-node controller: its parameters and its parts.
 
-Each part can be left out for comparison: `cosmo-next:off=rivals`.
+Each part can be switched off for comparison: `cosmo-next:off=rivals`.
 """
 
 from collections.abc import Mapping
@@ -14,19 +14,19 @@ from cosmo.node import Site
 from cosmo.policy.next.multi_node.scaling import ScaledParameters, at_site, constant
 from cosmo.policy.rules.multi_node_parameters import MOST, Parameters
 
-# Parameters that change where a part is left out.
+# What each part that can be switched off sets its parameters to.
 PARTS: Mapping[str, Mapping[str, float]] = {
     # ENs use all SNs and receive statuses from all.
     "subset": {"subset_size": MOST.subset_size_per_ratio * MOST.subset_size},
     # ENs count their own traffic only.
     "rivals": {"rival_traffic": 0.0, "wait_error_rivals": 0.0, "rivals_in_flight": 0.0},
-    # ENs take their backlog estimate for exact.
+    # ENs take their backlog estimate as exact.
     "uncertainty": {"wait_error_ms": 0.1, "wait_error_growth": 0.0, "wait_error_rivals": 0.0},
     # ENs forget at once that an SN was full.
     "full": {"full_memory_ms": 1e-4, "full_change_boost": 0.0},
     # SNs never close; ENs use no SN in reserve.
     "closing": {"closing_lasts_ms": 1e9, "reserve_size": 1.0},
-    # ENs take demands for those that they see.
+    # ENs take declared demands as exact.
     "unknown": {"unknown_local": 0.0, "unknown_remote": 0.0, "overrun_wait": 0.0},
     "late_results": {"late_penalty": 0.0},  # late results do not count against an SN
     "silence": {"silent_memory_ms": 1e-4},  # ENs do not take a silent SN to be down
@@ -35,7 +35,7 @@ PARTS: Mapping[str, Mapping[str, float]] = {
     "price": {"sn_price": 0.0, "local_price": 0.0},  # capacity has no price
     "full_boost": {"full_boost": 0.0},  # an SN that is often full sends no more than others
     "unreported": {"unreported_weight": 0.0},  # change that was not reported does not build up
-    "stagger": {"stagger": 0.0},  # all ENs are sent at once
+    "stagger": {"stagger": 0.0},  # all ENs get a status at once
     # SNs send nothing.
     "updates": {"status_value": 0.0, "confirmation_value": 0.0, "closing_value": 0.0},
 }
@@ -55,8 +55,8 @@ class MultiNode:
     """The multi-node controller of one run."""
 
     scaled: ScaledParameters
-    off: str | None = None  # the part that is left out
-    failure_cost: float | None = None  # another than the trained one
+    off: str | None = None  # the part that is switched off
+    failure_cost: float | None = None  # replaces the trained one
 
     def parameters(self, site: Site) -> Parameters:
         """The parameters that nodes of a site act by."""
