@@ -141,12 +141,13 @@ def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
         source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
     }
     trainings = plan.trainings()
-    for name in resolved["training"]:
+    for name, told in resolved["training"].items():
         if name not in trainings:
             raise InputError(f"resolved.training.{name}: is not trained by the plan")
-    plan._configs = {
-        name: config_from(trainings[name].method, told)
-        for name, told in resolved["training"].items()
-    }
+        try:
+            plan._configs[name] = config_from(trainings[name].method, told)
+        except InputError as error:  # damaged, or of a version whose settings had other names
+            line = f"{error}; carry the study out again, with this version"
+            raise InputError(f"resolved.training.{name}: {line}") from None
     plan._rates = {name: told["rate"] for name, told in resolved.get("traces", {}).items()}
     return plan
