@@ -199,7 +199,7 @@ def test_no_method_sees_a_number_that_no_sn_could_have_sent(messages, use):
         assert 0.0 <= one.round_trip_ms < 1e6
         assert _taken(node, clock) == before
         told = node.log._stream.getvalue().count("not believed")
-        assert told <= node.counters.get("peer_lies_total", sn="sn0")
+        assert told <= node.counters.get("implausible_messages_total", sn="sn0")
         await node.close()
 
     play(scene())

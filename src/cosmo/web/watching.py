@@ -174,7 +174,7 @@ class Watching:
                     )
                     self._gap_s = max(self._every_s, _LEAST_GAP_S * most)
                 told = {"kind": "reading", "every_ms": 1000.0 * self._gap_s, **self._last}
-            if self._read_at > told_at:  # timers may be early: nothing is told twice
+            if self._read_at > told_at:  # timers may be early: nothing is sent twice
                 told_at = self._read_at
                 yield told
             await asyncio.sleep(max(0.01, self._read_at + self._gap_s - time.monotonic()))
