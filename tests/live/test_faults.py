@@ -214,19 +214,19 @@ def test_wall_clocks_that_jump_change_no_decision(monkeypatch):
 def test_tasks_go_to_the_other_sn_while_one_is_not_believed():
     async def scene():
         use = {"method.use": "all-offload"}
-        async with started("sn", use) as liar, started("sn", use) as good:
-            welcome = liar.node._welcome
-            liar.node._welcome = lambda carries: _with(welcome(carries), work_cycles=math.inf)
-            addresses = [liar.address, good.address]
+        async with started("sn", use) as false, started("sn", use) as good:
+            welcome = false.node._welcome
+            false.node._welcome = lambda carries: _with(welcome(carries), work_cycles=math.inf)
+            addresses = [false.address, good.address]
             async with started("en", use, addresses) as here, AsyncClient(here.address) as client:
                 one, other = here.node.connections
-                await until(lambda: other.connected and _lies(here), "one has lied")
+                await until(lambda: other.connected and _implausible(here), "one is not believed")
                 for _ in range(6):
                     told = await client.submit(b"", cycles=1e5, deadline_ms=20_000.0)
                     assert told.where != one.peer.name
                 assert good.node.counters.get("tasks_total", fate="DONE") > 0
-                assert liar.node.counters.get("tasks_total", fate="DONE") == 0
-                assert (_lies(here), one.connected) == (
+                assert false.node.counters.get("tasks_total", fate="DONE") == 0
+                assert (_implausible(here), one.connected) == (
                     1.0,
                     False,
                 )  # it was not called again at once
@@ -234,8 +234,8 @@ def test_tasks_go_to_the_other_sn_while_one_is_not_believed():
     play(scene())
 
 
-def _lies(here):
-    return here.node.counters.get("peer_lies_total", sn="sn0")
+def _implausible(here):
+    return here.node.counters.get("implausible_messages_total", sn="sn0")
 
 
 def _with(message, **fields):
@@ -244,7 +244,7 @@ def _with(message, **fields):
     return message
 
 
-def test_an_sn_that_was_held_up_for_many_heartbeats_is_no_liar():
+def test_an_sn_that_was_held_up_for_many_heartbeats_is_believed():
     async def scene():
         often = {"behaviour.heartbeat_ms": 1.0, "behaviour.silent_ms": 60_000.0}
         async with (
@@ -262,8 +262,8 @@ def test_an_sn_that_was_held_up_for_many_heartbeats_is_no_liar():
             def answered():  # all that was on its way then, and nothing may be on its way now
                 return not one._stamps or one._stamps[0] > missed
 
-            await until(lambda: answered() or _lies(here), "the last is answered")
-            assert not _lies(here)
+            await until(lambda: answered() or _implausible(here), "the last is answered")
+            assert not _implausible(here)
             assert one.connected
 
     play(scene())

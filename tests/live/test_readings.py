@@ -242,7 +242,7 @@ def test_whatever_a_page_says_is_a_plausible_reading_or_refused(page):
 def test_whatever_a_load_report_says_is_a_plausible_reading_or_refused(form, content):
     try:
         report = load_reports.report_of({b"endpoint-load-metrics": form + content})
-        told = load_reports.state_told(report)
+        told = load_reports.reported_state(report)
         reading = load_reports.reading_of(report, load_names("vllm"), 4, 1)
     except ImplausibleError:
         return
@@ -360,11 +360,11 @@ def test_a_report_of_a_service_node_is_its_state():
         {b"endpoint-load-metrics-bin": binary(
             named_metrics={f"cosmo.{name}": value for name, value in state.items()})}
     )  # fmt: skip
-    told = load_reports.state_told(report)
+    told = load_reports.reported_state(report)
     assert np.array(told)[[IDLE, WORK, REQUESTS]].tolist() == [2.0, 70.0, 5.0]
     del report["named_metrics.cosmo.tasks"]
     with pytest.raises(ImplausibleError, match="all of cosmo's"):
-        load_reports.state_told(report)
+        load_reports.reported_state(report)
 
 
 @pytest.mark.parametrize(

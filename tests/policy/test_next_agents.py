@@ -421,5 +421,5 @@ def test_books_grow_when_more_is_on_its_way_than_sns_hold():
         now = 1003.0 + 0.01 * number
         task = tasks(scenario, task=number, time_ms=now, carries=2, status_ms=np.nan)
         books.write(task, books.see(task), np.array([1]))
-    assert int(books._open.sum()) == count  # none of them is forgotten
-    assert sorted(books._task[books._open].tolist()) == list(range(count))
+    seen = books.see(tasks(scenario, task=count, time_ms=1004.0, carries=2, status_ms=np.nan))
+    assert seen.before["count"].tolist() == [[count]]  # none of them is forgotten

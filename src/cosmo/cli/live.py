@@ -127,7 +127,7 @@ def watch(
     every: Annotated[float, typer.Option(help="Seconds between two readings.")] = 0.5,
     opened: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
 ) -> None:
-    """Show a map of running daemons in a browser: their work, and what ENs were told of it.
+    """Show a map of running daemons in a browser: their work, and the last status of it at each EN.
 
     Nodes are read on their admin ports and never asked for anything else.
 

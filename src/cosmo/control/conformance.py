@@ -191,7 +191,7 @@ class _Watched(Method):
         return _WatchedDispatcher(self, made)
 
     def updater(self, site: Site) -> Updater:
-        """Of the same object."""
+        """The method's updater, watched."""
         return _WatchedUpdater(self, made_updater(self._inner, site))
 
     def unchanged(self, call: Callable[[Any], Any], name: str, seen: Any) -> Any:
@@ -231,7 +231,7 @@ class _Apart(_Watched):
     """The same, with the SN's side made from an object of its own, as on another machine."""
 
     def updater(self, site: Site) -> Updater:
-        """Of another object."""
+        """The watched updater of another object of the method."""
         if self.carries == NOTHING:
             return super().updater(site)
         return _WatchedUpdater(self, made_updater(self._make(), site))
@@ -241,14 +241,14 @@ class _Split(_Watched):
     """The same, with an object of its own for every node, which sees the rows of its node alone."""
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """One for each EN."""
+        """A dispatcher that asks an object of its own for each EN."""
         if self.privileged:
             return super().dispatcher(site)
         made = [made_dispatcher(self._make(), site) for _ in range(len(site.en))]
         return self._dispatching(_OneForEachEn(self, made))
 
     def updater(self, site: Site) -> Updater:
-        """One for each SN."""
+        """An updater that asks an object of its own for each SN."""
         made = [made_updater(self._make(), site) for _ in range(len(site.sn))]
         return _WatchedUpdater(self, _OneForEachSn(self, made))
 
@@ -266,7 +266,7 @@ class _OneForEachEn(Dispatcher):
         self._method, self._made = method, made
 
     def decide(self, observations: DispatchObservation, /) -> ArrayLike:
-        """Each EN's own decisions."""
+        """[row] the action, decided by the dispatcher of the row's EN."""
         action = np.zeros(len(observations), np.int64)
         for en, own, rows in _of_each(observations.en, observations):
             action[own] = checked_actions(self._method, self._made[en].decide(rows), rows)
@@ -288,7 +288,7 @@ class _OneForEachSn(Updater):
         return any(each.rides for each in self._made)
 
     def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
-        """Each SN's own decisions."""
+        """[row, k] whether to send, [row] interval in ms, by the updater of the row's SN."""
         send = np.zeros((len(observations), observations.ens), np.bool_)
         interval_ms = np.zeros(len(observations))
         for sn, own, rows in _of_each(observations.sn, observations):
@@ -297,14 +297,14 @@ class _OneForEachSn(Updater):
         return send, interval_ms
 
     def ride(self, results: ResultObservation, /) -> ArrayLike:
-        """Each SN's own."""
+        """[row] whether a status rides on the result, decided by the updater of the row's SN."""
         ride = np.zeros(len(results), np.bool_)
         for sn, own, rows in _of_each(results.sn, results):
             ride[own] = checked_ride(self._method, self._made[sn].ride(rows), len(rows))
         return ride
 
     def encode(self, states: SnStates, /) -> NDArray[Any]:
-        """Each SN's own numbers."""
+        """[row, d] the numbers of statuses, made by the updater of the row's SN."""
         numbers = np.zeros((len(states), self._method.carries))
         for sn, own, rows in _of_each(states.sn, states):
             told = self._made[sn].encode(rows)
@@ -317,13 +317,13 @@ class _WatchedDispatcher(Dispatcher):
         self._method, self._inner = method, inner
 
     def decide(self, observations: DispatchObservation, /) -> ArrayLike:
-        """What it decides."""
+        """[row] the actions of the watched dispatcher, which are noted."""
         answer: ArrayLike = self._method.unchanged(self._inner.decide, "decide", observations)
         self._method.note("decide", observations.en, observations, answer)
         return answer
 
     def observe(self, feedback: Feedback, /) -> None:
-        """What it hears."""
+        """Hand feedback to the watched dispatcher, which must not change it."""
         self._method.unchanged(self._inner.observe, "observe", feedback)
 
 
@@ -349,7 +349,7 @@ class _WatchedUpdater(Updater):
         self._method, self._inner = method, inner
 
     def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
-        """What it decides."""
+        """[row, k] whether to send, [row] interval in ms, of the watched updater; noted."""
         answer: tuple[ArrayLike, ArrayLike] = self._method.unchanged(
             self._inner.decide, "updater.decide", observations
         )
@@ -366,13 +366,13 @@ class _WatchedUpdater(Updater):
         return self._inner.rides
 
     def ride(self, results: ResultObservation, /) -> ArrayLike:
-        """What rides on results."""
+        """[row] whether a status rides on each result; it is noted."""
         answer: ArrayLike = self._method.unchanged(self._inner.ride, "ride", results)
         self._method.note("ride", results.sn, results, answer)
         return answer
 
     def encode(self, states: SnStates, /) -> NDArray[Any]:
-        """What it sends."""
+        """[row, d] the numbers of the watched updater's statuses."""
         numbers: NDArray[Any] = self._method.unchanged(self._inner.encode, "encode", states)
         return numbers
 

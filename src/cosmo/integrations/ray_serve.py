@@ -182,7 +182,7 @@ class CosmoRouter(RequestRouter):
         self._no_status = np.zeros(self._method.carries)
         self._generation = self._number = self.redirected = 0
         self._sent: dict[str, _Sent] = {}  # by Ray's id of the request
-        self._open: dict[Any, int] = {}  # own requests under way, by replica
+        self._open: dict[Any, int] = {}  # own requests in flight, by replica
         # Answers come in from other threads; only `choose_replicas` reads this.
         self._answers: deque[tuple[str, Any, float]] = deque()
         self._random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""What a daemon is told in its TOML file, validated like a scenario: errors are one line."""
+"""The TOML file of a daemon, validated like a scenario: errors are one line."""
 
 import shlex
 from collections.abc import Iterable
@@ -153,7 +153,7 @@ class Behaviour(Group):
     idle_ms: Millis  # … and one more in this time, whether it sends tasks or not
     update_burst: Annotated[float, Field(ge=1, le=1e6)]  # that may be saved up
     fresh_ms: Millis  # after so long without a task an EN's method starts without memory
-    drain_s: Annotated[NotNegative, Field(le=1e6)]  # after SIGTERM, for tasks that are under way
+    drain_s: Annotated[NotNegative, Field(le=1e6)]  # after SIGTERM, for tasks in flight
 
 
 class Limits(Group):

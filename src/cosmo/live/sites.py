@@ -1,4 +1,4 @@
-"""A daemon's configuration as the `Site` that its method is told of."""
+"""A daemon's configuration as the `Site` of its method."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def site_of_node(config: NodeConfig, peers: Sequence[Any] | None = None) -> Site:
-    """What the node is told: the whole site if its file describes it; else ENs like itself, of
+    """What the node knows: the whole site if its file describes it; else ENs like itself, of
     which it is one, or itself alone of SNs, and its peers in their order.
 
     Of itself, its peers and the links to them it goes by its own fields. `peers` are those of the

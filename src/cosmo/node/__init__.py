@@ -1,6 +1,6 @@
 """What a node knows and does: the room that everything else stands on, with NumPy alone.
 
-`site` is what a node is told at the start, `observation` and `feedback` what it sees, `calls` what
+`site` is what a node knows from the start, `observation` and `feedback` what it sees, `calls` what
 it is asked. Nothing here knows of a simulator: the same objects
 serve the embedded world, ns-3 and real nodes. The truth about other nodes is not in this room.
 """

@@ -48,7 +48,7 @@ def reason(error: BaseException) -> str:
         raise error
     try:
         text = str(error).strip().splitlines()
-    except Exception:  # an error of the policy's own making, that cannot even be told
+    except Exception:  # an error of the policy's own making, that cannot even be described
         text = []
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 

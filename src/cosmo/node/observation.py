@@ -153,7 +153,7 @@ class UpdateObservation:
 
     @property
     def ens(self) -> int:
-        """Columns of ENs."""
+        """Number of columns k: the most ENs that any SN of the batch serves."""
         return int(self.acknowledged_ms.shape[1])
 
     @property

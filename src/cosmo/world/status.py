@@ -84,7 +84,7 @@ def _made(constants, state, w, link, numbers, message_bytes, now):
 
 @compiled
 def send_status(constants, state, turn, w, sn, row, now):
-    """The SN sends the numbers of its updater to the ENs that it was told to (R28, R31)."""
+    """The SN sends the numbers of its updater to the ENs that its updater chose (R28, R31)."""
     size, first = constants.settings[0].status_bytes, constants.first_told[sn]
     for place in range(first, constants.first_told[sn + 1]):
         if turn.answers.send[row, place - first]:

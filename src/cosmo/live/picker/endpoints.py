@@ -25,7 +25,7 @@ class Endpoint:
 
     @property
     def shape(self) -> tuple[float, ...]:
-        """What a method is told of it."""
+        """What a method knows of it."""
         return (
             *(self.slots, self.cycles_per_ms, self.storage_bytes, self.queue_capacity),
             *(self.up_mbps, self.down_mbps),
@@ -50,7 +50,7 @@ def arranged(
     """The places of these endpoints, and whether every column still means what it meant.
 
     Whoever stays keeps its column. Whoever comes takes the column of one that has left, if the two
-    are alike and nothing is under way there (`busy` has the other columns), else a new one at the
+    are alike and nothing is in flight there (`busy` has the other columns), else a new one at the
     end. Columns move only when more than half of them are vacant.
     """
     wanted = {each.address: each for each in endpoints}

@@ -17,7 +17,7 @@ from cosmo.live.config import NodeConfig
 from cosmo.live.config_services import PickerGroup
 from cosmo.live.peers import client_ssl
 from cosmo.live.picker.endpoints import Endpoint, Place
-from cosmo.live.readings.load_reports import reading_of, report_of, state_told
+from cosmo.live.readings.load_reports import reading_of, report_of, reported_state
 from cosmo.live.readings.metering import ImplausibleError, Meter, Reading
 from cosmo.live.readings.metric_names import MetricNames, load_names
 from cosmo.live.readings.pages import Page
@@ -145,7 +145,7 @@ class Inputs:
     def _scraped(self, address: str, result: str, why: str) -> None:
         self._server.counters.add("scrapes_total", sn=address, result=result)
         if result == IMPLAUSIBLE:
-            self._server.counters.add("peer_lies_total", sn=address)
+            self._server.counters.add("implausible_messages_total", sn=address)
 
     def _read(self, column: int, reading: Reading, made_ms: float) -> None:
         self._take(column, state_of(reading, self._server.site, column), made_ms)
@@ -170,7 +170,7 @@ class Inputs:
             state = self._reported(column, endpoint, headers)
         except ImplausibleError:
             counters.add("load_reports_total", sn=endpoint.address, result=IMPLAUSIBLE)
-            counters.add("peer_lies_total", sn=endpoint.address)
+            counters.add("implausible_messages_total", sn=endpoint.address)
             return
         if state is not None:
             counters.add("load_reports_total", sn=endpoint.address, result=READ)
@@ -182,7 +182,7 @@ class Inputs:
         report = report_of(headers)
         if report is None:
             return None
-        told = state_told(report)
+        told = reported_state(report)
         if told is not None:  # no more than the endpoint is known to have
             state = np.array(told)
             state[IDLE] = min(state[IDLE], endpoint.slots)
@@ -216,6 +216,6 @@ class Inputs:
         self._heard.clear()
 
     async def close(self) -> None:
-        """Listen to nobody."""
+        """End all connections to agents and all readings of pages."""
         self._end_all()
         await asyncio.gather(*self._closing, return_exceptions=True)

@@ -149,7 +149,7 @@ class PickerServer(DecidingServer):
         return self.core.in_flight
 
     def begin(self) -> None:
-        """Look for endpoints."""
+        """Decide once for practice, then watch the source of endpoints."""
         self._warm_up()
         self._look()
 
@@ -159,7 +159,7 @@ class PickerServer(DecidingServer):
         self._watching = self._loop.create_task(self._watch())
 
     async def close(self) -> None:
-        """Look no longer."""
+        """Stop watching the source of endpoints, and end all inputs."""
         if self._watching is not None:
             self._watching.cancel()
         await self.inputs.close()
