@@ -59,7 +59,7 @@ _LOG = logging.getLogger("ray.serve")
 _FAR_MS = 1e9  # backlog of a link to a replica that is gone
 _PLENTY = 1e6  # Mbit/s and bytes that are no matter
 _RATES = (_PLENTY, 0.0, 0.0)  # mean of a link to a replica, its deviation, trend
-_EN_STATE = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]  # `cosmo.node.state` of an EN that runs nothing
+_EN_STATE = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]  # `cosmo.node.observation` of an EN that runs nothing
 _MOST_SLOTS = 1_000_000
 _MOST = 256  # requests at a replica that methods keep in mind
 

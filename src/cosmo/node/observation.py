@@ -1,11 +1,11 @@
-"""What the two kinds of agent see, as plain arrays with one row a decision.
+"""What the two kinds of agent see, as plain arrays with one row a decision, and hear later.
 
 A real node can fill in every field: nothing here tells the truth about another node. Times are in
 ms of the node's own clock, which starts at 0 with the node; a time that has not come yet is NaN. In
 the simulator the arrays are views that the next turn overwrites: copy what you want to keep.
 
 `world` tells apart the worlds of a batch (always 0 on a real node). The columns of a node's own
-state are those of `cosmo.node.state`.
+state are `IDLE` to `LATENCY`.
 
 An EN sees the SNs that it reaches (R30), and an SN the ENs that reach it, in order of their
 numbers. Rows of a batch have as many columns as the node that has most of them; what is left over
@@ -20,6 +20,23 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+# The fields of a node's own state: N, W, B, M of R12, then what load balancers ask for.
+IDLE = 0  # N: idle slots
+WAIT = 1  # W: ms that the head of the queue has waited
+WORK = 2  # B: cycles of the waiting tasks plus what is left of the running ones
+STORAGE = 3  # M: free bytes
+REQUESTS = 4  # tasks in the node
+LATENCY = 5  # ms from arrival to finish, smoothed
+STATE_FIELDS = 6
+
+RAW_FIELDS = 4  # N, W, B, M: what R18 has scales for, and what a raw status carries
+
+# What has become of a task.
+DONE = 1  # the result is there (of a local task: it has finished)
+REFUSED = 2  # the node had no room; of an SN the EN learns it by a notice (R27)
+GIVEN_UP = 3  # by the EN itself: rejected, or abandoned
+EXPIRED = 4  # no answer by the deadline, where SNs may fail (R38); a later answer is not heard
 
 NO_NODE = -1  # in place of a node's number: there is none
 _NOMINAL = np.empty(0)
@@ -226,3 +243,27 @@ def _age(now_ms: Floats, since_ms: Floats, start_ms: Floats | None = None) -> Fl
     start = 0.0 if start_ms is None else start_ms[:, None]
     age: Floats = now_ms[:, None] - np.where(np.isnan(since_ms), start, since_ms)
     return age
+
+
+@dataclass(slots=True)
+class Feedback:
+    """What ENs hear of their own tasks when they can know it (R29): tasks that have ended, one a
+    row; those of one world in order of time.
+
+    Whether a rejection was right is not here: no node can know it.
+    """
+
+    world: Ints
+    en: Ints
+    task: Ints  # counts the EN's own tasks, as in `DispatchObservation`
+    action: Ints
+    fate: Ints  # DONE, REFUSED, GIVEN_UP or EXPIRED
+    in_time: Bools  # DONE within the deadline
+    time_ms: Floats  # when the EN learned of it
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+    def rows(self, chosen: Bools) -> "Feedback":
+        """Some of the rows."""
+        return Feedback(*(getattr(self, name)[chosen] for name in self.__slots__))
