@@ -133,24 +133,17 @@ class SnStates:
 
 
 @dataclass(slots=True)
-class UpdateObservation:
-    """SNs that must decide whether to send a status and when to decide again, one a row."""
+class _SnRows:
+    """SNs that must decide, one a row."""
 
     world: Ints
     sn: Ints
     time_ms: Floats
     sn_state: Floats  # [row, field]
-    en: Ints  # [row, k] the k-th EN that reaches the SN; -1: fewer do
-    acknowledged: Floats  # [row, k, d] the last status that the EN has acknowledged, or zeros
-    acknowledged_ms: Floats  # [row, k] when that was made; NaN while none is acknowledged
-    recent_delay_ms: Floats  # mean over offloaded tasks that ended recently, as the SN knows (R19)
-    recent_success: Floats  # the share of them that will have been in time
-    recent_failure: Floats  # the share that will not, or was refused
-    down_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
     # [row] factor of the SN's nominal speed at present (R37)
-    sn_speed: Floats = field(default_factory=_nominal)
+    sn_speed: Floats = field(default_factory=_nominal, kw_only=True)
     # [row] when the SN came back from its last outage with nothing (R38); 0: it never failed.
-    up_since_ms: Floats = field(default_factory=_nominal)
+    up_since_ms: Floats = field(default_factory=_nominal, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.sn_speed is _NOMINAL:
@@ -160,6 +153,24 @@ class UpdateObservation:
 
     def __len__(self) -> int:
         return len(self.world)
+
+    @property
+    def states(self) -> SnStates:
+        """The SNs' own states alone."""
+        return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
+
+
+@dataclass(slots=True)
+class UpdateObservation(_SnRows):
+    """SNs that must decide whether to send a status and when to decide again, one a row."""
+
+    en: Ints  # [row, k] the k-th EN that reaches the SN; -1: fewer do
+    acknowledged: Floats  # [row, k, d] the last status that the EN has acknowledged, or zeros
+    acknowledged_ms: Floats  # [row, k] when that was made; NaN while none is acknowledged
+    recent_delay_ms: Floats  # mean over offloaded tasks that ended recently, as the SN knows (R19)
+    recent_success: Floats  # the share of them that will have been in time
+    recent_failure: Floats  # the share that will not, or was refused
+    down_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
 
     @property
     def returned(self) -> Bools:
@@ -191,35 +202,16 @@ class UpdateObservation:
         age = _age(self.time_ms, self.acknowledged_ms, self.up_since_ms)
         return np.where(self.reached, age, 0.0)
 
-    @property
-    def states(self) -> SnStates:
-        """The SNs' own states alone."""
-        return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
-
 
 @dataclass(slots=True)
-class ResultObservation:
-    """Results that are about to leave their SN, one a row: a status may ride on each (R31)."""
+class ResultObservation(_SnRows):
+    """Results that are about to leave their SN, one a row: a status may ride on each (R31). The
+    task has left the SN's state, and the next one has begun.
+    """
 
-    world: Ints
-    sn: Ints
-    en: Ints  # whom the result is for
-    time_ms: Floats
-    sn_state: Floats  # [row, field]; the task has left it, the next one has begun
+    en: Ints  # [row] whom the result is for
     acknowledged: Floats  # [row, d] the last status that this EN has acknowledged, or zeros
     acknowledged_ms: Floats  # [row] when that was made; NaN while none is acknowledged
-    # [row] factor of the SN's nominal speed at present (R37)
-    sn_speed: Floats = field(default_factory=_nominal)
-    up_since_ms: Floats = field(default_factory=_nominal)  # [row] as in `UpdateObservation`
-
-    def __post_init__(self) -> None:
-        if self.sn_speed is _NOMINAL:
-            self.sn_speed = np.ones(len(self.world))
-        if self.up_since_ms is _NOMINAL:
-            self.up_since_ms = np.zeros(len(self.world))
-
-    def __len__(self) -> int:
-        return len(self.world)
 
     @property
     def heard(self) -> Bools:
@@ -232,11 +224,6 @@ class ResultObservation:
         if nothing.
         """
         return _age(self.time_ms, self.acknowledged_ms[:, None], self.up_since_ms)[:, 0]
-
-    @property
-    def states(self) -> SnStates:
-        """The SNs' own states alone."""
-        return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
 
 
 def _age(now_ms: Floats, since_ms: Floats, start_ms: Floats | None = None) -> Floats:
