@@ -239,6 +239,13 @@ def test_methods_that_are_right_pass(method, scenario):
     check_method(method, scenarios=[scenario], window_ms=WINDOW_MS)
 
 
+def test_one_scenario_is_enough_and_none_would_check_nothing():
+    with pytest.raises(MethodError, match="decide gave an array of shape"):
+        check_method(Shape, scenarios="paper", window_ms=WINDOW_MS)
+    with pytest.raises(InputError, match=r"scenarios = \[\]: must have one at least"):
+        check_method(Shape, scenarios=[])
+
+
 @pytest.mark.parametrize(
     ("method", "line"),
     [

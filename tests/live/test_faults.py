@@ -449,7 +449,7 @@ def test_a_process_that_may_open_little_shares_what_it_may(monkeypatch):
 
 def test_who_asks_the_admin_port_and_does_not_read_loses_its_place(monkeypatch):
     async def scene():
-        monkeypatch.setattr(admin, "_LONGEST_S", 0.1)
+        monkeypatch.setattr(admin, "_LONGEST_S", 1.0)
         async with started("sn", {"admin": "127.0.0.1:0"}) as there:
             there.admin.text = lambda wanted: "x" * 50_000_000  # more than a socket holds
             reader, writer = await asyncio.open_connection("127.0.0.1", there.admin.port, limit=1)
@@ -457,6 +457,31 @@ def test_who_asks_the_admin_port_and_does_not_read_loses_its_place(monkeypatch):
             await reader.readexactly(1)
             await until(lambda: there.admin._open == 0, "its place is free")
             writer.transport.abort()
+
+    play(scene())
+
+
+def test_the_rest_of_a_short_answer_is_not_kept_for_who_does_not_read_it(monkeypatch):
+    """One that is a little longer than what the kernel holds: it would keep its connection open."""
+
+    async def scene():
+        monkeypatch.setattr(admin, "_LONGEST_S", 1.0)
+        async with started("sn", {"admin": "127.0.0.1:0"}) as there:
+            there.admin.text = lambda wanted: "x" * 60_000
+            [listening] = there.admin._server.sockets
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # of all it accepts
+            loop = asyncio.get_running_loop()
+            with socket.socket() as asking:
+                asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                asking.setblocking(False)
+                await loop.sock_connect(asking, ("127.0.0.1", there.admin.port))
+                await loop.sock_sendall(asking, b"GET /metrics HTTP/1.1\r\n\r\n")
+                assert len(await loop.sock_recv(asking, 1)) == 1
+                await until(lambda: there.admin._open == 0, "its place is free")
+                received = 1
+                while part := await loop.sock_recv(asking, 1000):
+                    received += len(part)
+                assert received < 60_000
 
     play(scene())
 

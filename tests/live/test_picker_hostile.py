@@ -218,18 +218,13 @@ def test_a_connection_without_calls_ends_and_one_with_a_call_stays(monkeypatch):
     monkeypatch.setattr("cosmo.live.picker.listener._LOOK_S", 0.02)
 
     async def scene():
-        async with (
-            picker(limits__idle_s=1.0) as serving,
-            Raw(serving) as busy,
-            Raw(serving) as idle,
-        ):
+        async with picker(limits__idle_s=1.0) as serving, Raw(serving) as busy:
             busy.asks(1)
             await until(lambda: serving.node.in_flight == 1, "it was decided on")
-            assert len(serving._listener._connections) == 2
-            start = asyncio.get_running_loop().time()
-            async with asyncio.timeout(LIMIT_S):
+            start = asyncio.get_running_loop().time()  # however long what follows takes
+            async with Raw(serving) as idle, asyncio.timeout(LIMIT_S):
                 await idle.reader.read()  # until the picker hangs up
-            assert asyncio.get_running_loop().time() - start > 0.5
+            assert asyncio.get_running_loop().time() - start > 0.9
             assert serving.node.in_flight == len(serving._listener._connections) == 1
 
     play(scene())

@@ -535,6 +535,27 @@ def test_endpoints_and_what_is_asked_of_them_can_change_while_a_picker_runs():
     play(scene())
 
 
+def test_what_agents_have_said_stays_if_something_else_of_the_table_changes():
+    async def scene():
+        async with (
+            services(1) as made,
+            agents(made) as [agent],
+            picker(listed(made, [f"push={agent.port}"]), **LSQ, picker__inputs="push") as serving,
+        ):
+            await until(lambda: knows(serving, made[0], 0.0), "it is known")
+            changed = changed_config(serving.config, {"picker.ranked": 1, "picker.shed": True})
+            reload(serving, lambda: changed)
+            assert serving.config == changed
+            assert knows(serving, made[0], 0.0)
+            renamed = changed_config(changed, {"picker.agent_name": "agents"})
+            reload(serving, lambda: renamed)  # by certificates, which are for another channel
+            assert not knows(serving, made[0], 0.0)
+            await until(lambda: knows(serving, made[0], 0.0), "it is heard again")
+            assert serving.log._stream.getvalue().count("sn connected") == 2
+
+    play(scene())
+
+
 def ages(serving, made):
     return [cache(serving, each).source_ms for each in made]
 

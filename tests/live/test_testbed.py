@@ -33,9 +33,6 @@ def flags(*settings):
     return [part for each in settings for part in ("--set", each)]
 
 
-PLANS = Path(__file__).parents[2] / "docs" / "plans"
-
-
 def test_plans_of_the_docs_play_episodes_that_nothing_was_put_right_on():
     plans = sorted(PLANS.glob("live*.toml"))
     assert len(plans) > 2

@@ -7,6 +7,7 @@ from cosmo import InputError, load, load_controller, method, play
 from cosmo.node import (
     DONE,
     EXPIRED,
+    GIVEN_UP,
     IDLE,
     REFUSED,
     REQUESTS,
@@ -266,6 +267,19 @@ def test_an_sn_that_lets_a_task_expire_in_silence_may_be_down_until_it_is_heard(
     assert chance(10_100.0) > 0.9 * up
     rule.observe(_back(column, 3, 10_050.0, EXPIRED, in_time=False))  # it came before that
     assert chance(10_100.0) > 0.9 * up
+
+
+@pytest.mark.parametrize(("fate", "heard"), [(DONE, True), (REFUSED, True), (GIVEN_UP, False)])
+def test_an_answer_is_a_sign_of_life_and_what_an_en_gives_up_itself_is_none(fate, heard):
+    """On a real node a client may leave, or a deadline pass, before anything has come."""
+    rule, state, column = _estimate(P)
+    cell = 0, 0, column
+    _sent(state, column, 50.0, 55.0, 0)
+    rule.observe(_back(column, 0, 130.0, EXPIRED, in_time=False))
+    _sent(state, column, 140.0, 145.0, 1)
+    rule.observe(_back(column, 1, 150.0, fate, in_time=False))
+    assert state.heard_at[cell] == (150.0 if heard else -np.inf)
+    assert state.silent_at[cell] == (-np.inf if heard else 130.0)
 
 
 def test_equal_sns_are_used_in_turn_where_rivals_load_them():

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from cosmo.control.registry import method
 from cosmo.documents import Settings
@@ -53,20 +53,27 @@ def as_settings(settings: Settings) -> list[str]:
 
 def several(values: float | Iterable[float]) -> list[float]:
     """Rates, of which one may stand for a list of one."""
-    found = [values] if isinstance(values, int | float) else list(values)
+    found = _listed(values)
     if not found:
         raise InputError("rates = []: must have one number at least")
+    if not all(isinstance(each, Real) for each in found):
+        raise InputError(f"rates = {found}: must be numbers")
     return [float(each) for each in found]
 
 
 def several_seeds(seeds: int | Iterable[int]) -> list[int]:
     """Seeds, of which one may stand for a list of one."""
-    whole = int, np.integer
-    found = [seeds] if isinstance(seeds, whole) else list(seeds)
-    right = all(isinstance(each, whole) and each >= 0 for each in found)
+    found = _listed(seeds)
+    right = all(isinstance(each, Integral) and int(each) >= 0 for each in found)
     if not found or not right or len(set(found)) < len(found):
         raise InputError(f"seeds = {found}: must be different whole numbers from 0 on")
     return [int(each) for each in found]
+
+
+def _listed(values: Any) -> list[Any]:
+    """One as a list of one; a text is one, not a list of characters."""
+    many = isinstance(values, Iterable) and not isinstance(values, str)
+    return list(values) if many else [values]
 
 
 def as_method(given: MethodLike) -> Method:

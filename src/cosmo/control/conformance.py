@@ -49,7 +49,7 @@ class MethodError(InputError, AssertionError):
 def check_method(
     method: MethodLike,
     *,
-    scenarios: Sequence[ScenarioLike] = ("paper", "campus"),
+    scenarios: ScenarioLike | Sequence[ScenarioLike] = ("paper", "campus"),
     seeds: int | Iterable[int] = (0,),
     window_ms: float = 1500.0,
 ) -> None:
@@ -67,19 +67,22 @@ def check_method(
 
     Args:
         method: A method's name as on the command line, a method, or its class.
-        scenarios: Scenarios, presets' names or paths of TOML files.
+        scenarios: One or several scenarios, presets' names or paths of TOML files.
         seeds: One or several; every scenario is played with each.
         window_ms: The length of an episode.
 
     Raises:
         MethodError: An AssertionError, so that tests fail with one line, and an InputError; it
             names the first call that was answered differently.
-        InputError: In one line, for an unknown method or scenario.
+        InputError: In one line, for an unknown method or scenario, or if there is no scenario.
 
     """
+    several = [scenarios] if isinstance(scenarios, ScenarioLike) else scenarios
+    if not several:
+        raise InputError("scenarios = []: must have one at least")
     make = _maker(method)
     short = {"episode.window_ms": window_ms, "episode.warmup_ms": 0.0, "workload.rate": 260.0}
-    for source in scenarios:
+    for source in several:
         for seed in several_seeds(seeds):
             _check_on(as_scenario(source, short), make, seed)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from types import MethodType
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class DispatcherRunner:
             dispatcher = self._dispatcher
             if type(dispatcher) is RuleDispatcher:  # a subclass may do something else
                 ask(self.method, dispatcher.hear, [Fact(0, self.index, *each) for each in fates])
-            elif type(dispatcher).observe is not Dispatcher.observe:
+            elif dispatcher.observe != MethodType(Dispatcher.observe, dispatcher):
                 ask(self.method, dispatcher.observe, feedback_of(fates, self.index))
 
     def choose(self, seen: Observed) -> int:

@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,12 +39,21 @@ class _Heard:
     agent: SnConnection | None
 
 
+# Of a picker's table: how endpoints are asked. An endpoint has its ports itself.
+_HOW = ("metrics_labels", "scrape_ms", "scrape_tls", "service_name", "agent_name")
+
+
 class Wanted(NamedTuple):
     """What is asked of endpoints, and how."""
 
     config: PickerGroup
     names: MetricNames
     encrypted: ssl.SSLContext | None  # of pages; None: in the clear
+
+    @property
+    def questions(self) -> tuple[Any, ...]:
+        """Equal where endpoints are asked for the same in the same way."""
+        return self.names, *(getattr(self.config, name) for name in _HOW)
 
 
 def wanted(config: NodeConfig, method: Method) -> Wanted:
@@ -70,10 +79,13 @@ class Inputs:
         self._closing: set[asyncio.Task[None]] = set()
 
     def change(self, to: Wanted) -> None:
-        """Ask in another way from now on; what was heard stays until it is replaced."""
-        self._wanted = to
-        self._end_all()
-        self.settle(self._server.core.places)
+        """Ask in another way from now on, if it is another one. What a page has said stays until
+        it is replaced; what an agent has said is forgotten until the agent is heard again.
+        """
+        before, self._wanted = self._wanted, to
+        if before.questions != to.questions:
+            self._end_all()
+            self.settle(self._server.core.places)
 
     def expect(self, method: Method) -> None:
         """Statuses are those of this method from now on, if it goes by any."""

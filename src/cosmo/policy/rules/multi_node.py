@@ -194,9 +194,9 @@ def hear(fact: Any, state: Any) -> None:
     own = state.own_work[world, en, column, entry]
     state.task[world, en, column, entry] = -1
     answered(state, world, en, column, own)
-    if fact.fate != EXPIRED:
+    if fact.fate == DONE or fact.fate == REFUSED:  # not what is given up: nothing has come
         alive(state, world, en, column, now)
-    elif arrival > state.heard_at[world, en, column]:
+    elif fact.fate == EXPIRED and arrival > state.heard_at[world, en, column]:
         state.silent_at[world, en, column] = now
     if fact.fate == REFUSED:
         state.work[world, en, column] = max(state.work[world, en, column] - own, 0.0)
