@@ -165,9 +165,8 @@ class VirtualWorld:
 
     def _feed_tasks(self) -> None:
         tasks = self._episode.tasks
-        reached = arrivals_at_ens(self._scenario, tasks)
-        known = np.flatnonzero(~np.isnan(reached.time_ms))
-        for task in known[np.lexsort((known, reached.requested_ms[known]))].tolist():
+        reached = arrivals_at_ens(self._scenario, self._episode)
+        for task in reached.order.tolist():
             cycles, true_cycles = self._cycles(tasks, task)
             item = Item(
                 number=int(self._own_number[task]),
