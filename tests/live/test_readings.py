@@ -25,6 +25,7 @@ from cosmo.live.realtime import RealClock
 from cosmo.live.sites import site_of_node
 from cosmo.node import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
 from cosmo.policy.registry import method
+from cosmo.scenario.topology import Node
 from live.nodes import play, until
 from live.services import services, vllm_page
 
@@ -79,7 +80,8 @@ def filled(page, **numbers):
 
 
 def site(slots=4, storage=1000.0):
-    shape = Endpoint("127.0.0.1:1", slots, 1.0, storage, 100, 1000.0, 1000.0)
+    node = Node(slots=slots, cycles_per_ms=1.0, storage_bytes=storage, queue_capacity=100)
+    shape = Endpoint("127.0.0.1:1", node, 1000.0, 1000.0)
     return site_of_node(load_config("picker"), [shape])
 
 

@@ -62,12 +62,6 @@ def test_mistakes_are_one_line(arguments, line, cosmo):
     assert err.count("\n") == 1
 
 
-def test_what_has_taken_the_place_of_live_run_is_said(cosmo):
-    code, _, err = cosmo("live", "run", "held-out", "--scale", "2", "-m", "priced-books")
-    assert code == 2
-    assert err.startswith("cosmo: live run: is now an engine: cosmo compare METHOD… --engine")
-
-
 def test_what_nodes_that_decide_by_themselves_cannot_do_is_refused():
     scenario = load("paper", [*TINY, *CALM])
     with pytest.raises(InputError, match="it can neither be stepped nor watched nor trained on"):

@@ -17,17 +17,6 @@ from cosmo.scenario import load
 app = typer.Typer(help="Real nodes: configure, watch.")
 
 
-@app.command(
-    hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-)
-def run() -> None:
-    """Say what has taken its place."""
-    raise InputError(
-        "live run: is now an engine: cosmo compare METHOD… --engine embedded,live --set"
-        " live.slower=2, or a plan with engines = ['embedded', 'live']"
-    )
-
-
 @app.command()
 def config(
     scenario_name: ScenarioOption = "paper",

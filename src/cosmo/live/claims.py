@@ -31,7 +31,7 @@ class Claims:
         self.least = np.full(method.carries, -MOST_AMOUNT)
         self._most = np.full(method.carries, MOST_AMOUNT)
         nodes = site.sn
-        most = [  # in the order of `cosmo.node.state`
+        most = [  # in the order of `cosmo.node.observation`
             *(nodes.slots[sn], MOST_MS, MOST_AMOUNT),
             *(nodes.storage_bytes[sn], nodes.queue_capacity[sn], MOST_MS),
         ]

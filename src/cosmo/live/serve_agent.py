@@ -50,7 +50,7 @@ class ServiceStation(Station):
         return int(self._seen[REQUESTS])
 
     def state(self, now: float) -> list[float]:
-        """Return the service's state, [field] of `cosmo.node.state`."""
+        """Return the service's state, [field] of `cosmo.node.observation`."""
         return [float(each) for each in self._seen]
 
 

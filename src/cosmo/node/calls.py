@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosmo.node.feedback import Feedback
 from cosmo.node.observation import (
+    RAW_FIELDS,
     DispatchObservation,
+    Feedback,
     ResultObservation,
     SnStates,
     UpdateObservation,
 )
 from cosmo.node.site import Site
-from cosmo.node.state import RAW_FIELDS
 
 # How many numbers an update carries.
 NOTHING, RAW = 0, RAW_FIELDS

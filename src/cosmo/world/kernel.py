@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from cosmo import node
-from cosmo.node.feedback import GIVEN_UP, REFUSED
+from cosmo.node.observation import GIVEN_UP, REFUSED
 from cosmo.workload.table import FAILS, SPEED
 from cosmo.world.access import request_channel
 from cosmo.world.answers import fault

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cosmo.node.state import RAW_FIELDS
+from cosmo.node.observation import RAW_FIELDS
 from cosmo.world.compiled import compiled
 from cosmo.world.events import ACK_AT_SN, STATUS_AT_EN, note
 from cosmo.world.links import DOWN, UP, deliver_later, transmit

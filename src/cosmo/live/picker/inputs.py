@@ -125,7 +125,7 @@ class Inputs:
             scheme = "http" if encrypted is None else "https"
             url = f"{scheme}://{endpoint.host}:{endpoint.scrape_port}{names.path}"
             page = Page(url, MOST_BYTES, encrypted, config.service_name)
-            meter = Meter(names, config.metrics_labels, endpoint.slots)
+            meter = Meter(names, config.metrics_labels, endpoint.node.slots)
             silent_ms = server.config.behaviour.silent_ms
             scraper = Scraper(page, meter, server.clock, config.scrape_ms, silent_ms)
             told = partial(self._scraped, endpoint.address)
@@ -134,7 +134,7 @@ class Inputs:
         if endpoint.push_port is not None:
             place = f"{endpoint.host}:{endpoint.push_port}"
             certified = config.agent_name or endpoint.host.strip("[]")
-            shape = endpoint.slots, endpoint.cycles_per_ms
+            shape = endpoint.node.slots, endpoint.node.cycles_per_ms
             beside = WatchedSn(endpoint.address, place, certified, *shape)
             agent = SnConnection(server, column, self._method, beside)
             agent.begin()
@@ -185,12 +185,12 @@ class Inputs:
         told = reported_state(report)
         if told is not None:  # no more than the endpoint is known to have
             state = np.array(told)
-            state[IDLE] = min(state[IDLE], endpoint.slots)
-            state[STORAGE] = min(state[STORAGE], endpoint.storage_bytes)
+            state[IDLE] = min(state[IDLE], endpoint.node.slots)
+            state[STORAGE] = min(state[STORAGE], endpoint.node.storage_bytes)
             return state
         # This answer's request is about to end, if the picker has sent it there.
         own = max(self._server.core.open[column] - 1, 0)
-        reading = reading_of(report, self._wanted.names, endpoint.slots, own)
+        reading = reading_of(report, self._wanted.names, endpoint.node.slots, own)
         return None if reading is None else state_of(reading, self._server.site, column)
 
     def acknowledge(self, column: int, sequence: int) -> None:

@@ -277,7 +277,7 @@ class PickerServer(DecidingServer):
     def offload(self, sn: int, item: Item, arrival_ms: float) -> None:
         """Name the endpoint that was chosen, and others in case it cannot be reached."""
         names, core = self._names, self.core
-        item.context.alone = core.open[sn] <= core.places[sn].endpoint.slots
+        item.context.alone = core.open[sn] <= core.places[sn].endpoint.node.slots
         others = core.least_busy(self.config.picker.ranked - 1, but=sn)
         ranked = ",".join([names[sn], *(names[k] for k in others)]) if others else names[sn]
         item.context.answer = ext_proc.picked(ranked)

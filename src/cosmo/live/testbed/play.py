@@ -53,7 +53,7 @@ def played(
     method(spec)  # one that nodes cannot make is refused before anything starts
     found = []
     for episode, seed in zip(episodes, seeds, strict=True):
-        reached = arrivals_at_ens(scenario, episode.tasks)
+        reached = arrivals_at_ens(scenario, episode)
         with network_of(scenario) as network:
             ens, sns = daemons_of(scenario, spec, seed, network, episode.expires)
             with (
