@@ -27,6 +27,8 @@ class Bounds:
         return f"must be greater than {self.above:g} and at most {self.most:g}"
 
 
+_MOST_WHOLE = 2**63 - 1  # what a rule's numbers have room for
+
 Positive = Annotated[float, Bounds(above=0.0)]
 PositiveInt = Annotated[int, Bounds(above=0.0)]
 Share = Annotated[float, Bounds(above=0.0, most=1.0)]
@@ -51,6 +53,8 @@ def parsed(text: str, hint: Any) -> Any:
     """A value of the annotated type; ValueError says what it must be."""
     kind, bounds = type_and_bounds(hint)
     value = _of_type(text, kind)
+    if kind is int and abs(value) > _MOST_WHOLE:
+        raise ValueError("must be a whole number of at most 63 bits")
     for each in bounds:
         if wrong := each.refusal(value):
             raise ValueError(wrong)
