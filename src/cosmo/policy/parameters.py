@@ -53,11 +53,11 @@ def parsed(text: str, hint: Any) -> Any:
     """A value of the annotated type; ValueError says what it must be."""
     kind, bounds = type_and_bounds(hint)
     value = _of_type(text, kind)
-    if kind is int and abs(value) > _MOST_WHOLE:
-        raise ValueError("must be a whole number of at most 63 bits")
     for each in bounds:
         if wrong := each.refusal(value):
             raise ValueError(wrong)
+    if kind is int and abs(value) > _MOST_WHOLE:
+        raise ValueError("must be a whole number of at most 63 bits")
     return value
 
 
