@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +18,12 @@ from cosmo.errors import InputError, did_you_mean
 from cosmo.files import MOST_DOCUMENT, read_bytes
 
 Model = TypeVar("Model", bound=BaseModel)
+# What reading a file takes grows with its entries, and with the square of how deep each key is.
+_MOST_ENTRIES = 100_000  # keys, tables and lists in lists of a file; numbers in a list are none
+_MOST_DEPTH = 2e7  # sum of squares of the dots in a row of keys
+_MOST_SETTINGS = 10_000
+_MOST_NAMED = 1000  # mistakes of which the first is named, in lists and tables of that length
+
 # Single fields: `{"workload.rate": 220}`, or as on the command line, `["workload.rate=220"]`.
 Settings = Mapping[str, Any] | Iterable[str]
 
@@ -75,10 +82,14 @@ class Documents(Generic[Model]):
 
     def load(self, source: str | Path, settings: Settings = ()) -> Model:
         """A preset by name or a TOML file by path, with single fields set."""
+        if not isinstance(source, str | Path):
+            raise InputError(
+                f"{self.kind} = {short(source)}: must be a preset's name or the path of a file"
+            )
         try:
             data = self._read(source, seen=())
         except RecursionError:  # tables in tables, or files that extend files, without end
-            raise InputError(f"{self.kind} = {_short(str(source))}: nested too deeply") from None
+            raise InputError(f"{self.kind} = {short(str(source))}: nested too deeply") from None
         return self.validated(data, settings)
 
     def validated(self, data: dict[str, Any], settings: Settings = ()) -> Model:
@@ -87,13 +98,14 @@ class Documents(Generic[Model]):
         What people type is text, `["workload.rate=220"]`, read as TOML. Code has values:
         `{"name": "2024"}` stays a text, and nothing in it is read.
         """
-        typed = settings.items() if isinstance(settings, Mapping) else map(self._parsed, settings)
-        for field, value in typed:
+        given = checked_settings(settings)
+        pairs = given.items() if isinstance(given, dict) else map(self._parsed, given)
+        for field, value in pairs:
             _set(data, field, value)
         try:
             return self.model.model_validate(data)
         except ValidationError as error:
-            raise InputError(self._one_line(error)) from None
+            raise InputError(self._one_line(self._fewer(error, data))) from None
         except (OverflowError, RecursionError):
             raise InputError(f"{self.kind}: a number too long, or nested too deeply") from None
 
@@ -107,20 +119,22 @@ class Documents(Generic[Model]):
             if not path.suffix and not os.path.exists(path):
                 known = ", ".join(presets)
                 raise InputError(
-                    f"{self.kind} = {_short(name)}: no such preset or file (presets: {known})"
+                    f"{self.kind} = {short(name)}: no such preset or file (presets: {known})"
                     f"{did_you_mean(name, presets)}"
                 )
             try:
-                text, where = read_bytes(path, MOST_DOCUMENT).decode(), str(path.resolve())
+                content = read_bytes(path, MOST_DOCUMENT)  # which may begin with a BOM
+                text, where = content.decode("utf-8-sig"), str(path.resolve())
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
                 raise InputError(
-                    f"{self.kind} = {_short(name)}: cannot be read ({reason})"
+                    f"{self.kind} = {short(name)}: cannot be read ({reason})"
                 ) from None
         if where in seen:
             raise InputError(
-                f"{name}: extends = {_short(str(source))}: a file may not extend itself"
+                f"{name}: extends = {short(str(source))}: a file may not extend itself"
             )
+        _check_size(name, text)
         try:
             data = tomllib.loads(text)
         except ValueError as error:  # also for integers that are too long for Python
@@ -135,11 +149,21 @@ class Documents(Generic[Model]):
         parent = data.pop("extends")
         if not isinstance(parent, str):
             raise InputError(
-                f"{name}: extends = {_short(parent)}: must be a preset's name or a path"
+                f"{name}: extends = {short(parent)}: must be a preset's name or a path"
             )
         if parent not in presets and name not in presets:
             parent = str(Path(source).parent / parent)
         return _merge(self._read(parent, (*seen, where)), data)
+
+    def _fewer(self, error: ValidationError, data: dict[str, Any]) -> ValidationError:
+        """The same, or one with fewer mistakes if they are more than can be listed."""
+        if error.error_count() <= _MOST_NAMED:
+            return error
+        try:
+            self.model.model_validate(_beginning(data))
+        except ValidationError as first:
+            return first
+        raise InputError(f"{self.kind}: has {error.error_count()} values that are not allowed")
 
     def _parsed(self, setting: str) -> tuple[str, Any]:
         field, equals, text = setting.partition("=")
@@ -151,7 +175,7 @@ class Documents(Generic[Model]):
             value = text.strip()  # a bare word, as in workload.arrivals=poisson
         except (ValueError, RecursionError):
             raise InputError(
-                f"setting {field.strip()} = {_short(text)}: a number too long, or nested too deeply"
+                f"setting {field.strip()} = {short(text)}: a number too long, or nested too deeply"
             ) from None
         return field.strip(), value
 
@@ -174,11 +198,54 @@ class Documents(Generic[Model]):
         elif first["type"] == "value_error":
             line = f"{field}{'.' if field else ''}{first['ctx']['error']}"
         else:
-            line = f"{field} = {_short(first['input'])}: {_plain(first, keys)}"
+            line = f"{field} = {short(first['input'])}: {_plain(first, keys)}"
         # A list of which an item is wrong is not another mistake.
         own = {first["loc"][:count] for count in range(len(first["loc"]) + 1)}
         others = len({problem["loc"][:2] for problem in problems} - own)
         return line + (f" (and {others} more)" if others > 0 else "")
+
+
+def checked_settings(settings: Settings) -> dict[str, Any] | list[str]:
+    """Settings as they were given: values by field, or texts. InputError in one line for others."""
+    wrong = f"settings = {short(settings)}: must be a dictionary by field, or a list of texts"
+    if isinstance(settings, str | bytes) or not isinstance(settings, Iterable):
+        raise InputError(wrong)
+    given = list(islice(settings, _MOST_SETTINGS + 1))
+    if len(given) > _MOST_SETTINGS:
+        raise InputError(f"settings: must be at most {_MOST_SETTINGS}; write a file")
+    if not all(isinstance(each, str) for each in given):
+        raise InputError(wrong)
+    if isinstance(settings, Mapping):
+        return {name: plain_value(value) for name, value in settings.items()}
+    return given
+
+
+def plain_value(value: Any) -> Any:
+    """A value as TOML would have it: numbers of NumPy and paths are numbers and texts."""
+    if isinstance(value, Path):
+        return str(value)
+    return value.tolist() if type(value).__module__ == "numpy" else value
+
+
+def _check_size(name: str, text: str) -> None:
+    """Refuse a text that would take minutes, or gigabytes, to read."""
+    entries = sum(map(text.count, "=[{"))
+    if entries > _MOST_ENTRIES:
+        raise InputError(f"{name}: has {entries} keys and tables, must be at most {_MOST_ENTRIES}")
+    if sum(part[0].count(".") ** 2 for part in _KEYS.finditer(text)) > _MOST_DEPTH:
+        raise InputError(f"{name}: not valid TOML: nested too deeply")
+
+
+_KEYS = re.compile(r"[^=,{\n]+")  # a key with its dots, and much that is none
+
+
+def _beginning(value: Any) -> Any:
+    """Lists and tables without what follows their first items."""
+    if isinstance(value, Mapping):
+        return {key: _beginning(each) for key, each in islice(value.items(), _MOST_NAMED)}
+    if isinstance(value, list | tuple):
+        return [_beginning(each) for each in value[:_MOST_NAMED]]
+    return value
 
 
 def _without_required(schema: Any) -> Any:
@@ -258,10 +325,11 @@ def _plain(problem: ErrorDetails, keys: list[str]) -> str:
     return text + (f", in {unit}" if unit else "")
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """A value in at most 60 characters, whatever it is."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # Python does not write integers of thousands of digits
+    except Exception:  # Python does not write integers of thousands of digits
         text = f"a very long {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 

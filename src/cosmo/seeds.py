@@ -11,6 +11,8 @@ import numpy as np
 
 from cosmo.errors import InputError
 
+SEED_LIMIT = 2**63  # columns of tables have 64 bits
+
 
 class Purpose(IntEnum):
     """What a stream is for. The numbers are part of every result: never renumber them."""
@@ -38,8 +40,9 @@ class Purpose(IntEnum):
 
 def stream(seed: int, purpose: Purpose, episode: int, *more: int) -> np.random.Generator:
     """The generator of one purpose in one episode (and for one node, where there are several)."""
-    if seed < 0:
-        raise InputError(f"seed = {seed}: must be 0 or greater")
+    for name, value in (("seed", seed), ("episode", episode)):
+        if not isinstance(value, int | np.integer) or value < 0:
+            raise InputError(f"{name} = {value!r}: must be a whole number, 0 or greater")
     key = (int(purpose), episode, *more)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 

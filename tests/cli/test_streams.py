@@ -81,6 +81,48 @@ def test_a_reader_who_has_left_is_no_error_to_talk_about():
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize(
+    "arguments", [("scenario", "show", "paper"), ("methods", "--json"), ("--version",), ("--help",)]
+)
+def test_an_output_that_was_closed_is_one_line(arguments):
+    done = _cosmo(*arguments, preexec_fn=lambda: os.close(1))
+    assert done.returncode == 2
+    assert done.stderr == b"cosmo: output: cannot be read or written (Bad file descriptor)\n"
+
+
+def test_no_file_takes_the_number_of_a_stream_that_was_closed(tmp_path):
+    def close():
+        for number in range(3):
+            os.close(number)
+
+    arguments = ("workload", "--set", "episode.window_ms=2500", "--out", tmp_path / "w.csv")
+    assert _cosmo(*arguments, preexec_fn=close).returncode == 0
+    lines = (tmp_path / "w.csv").read_text().splitlines()
+    assert lines[0] == "time_ms,ue,input_bytes,cycles,deadline_ms"
+    assert {line.count(",") for line in lines} == {4}
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "999999999", "9" * 400])
+def test_a_terminal_of_a_width_that_nobody_has_shows_all_methods(columns):
+    env = {**os.environ, "COLUMNS": columns}
+    for arguments in (("methods",), ("--help",)):
+        done = _cosmo(*arguments, stdout=subprocess.PIPE, env=env)
+        assert done.returncode == 0
+        assert len(done.stdout) < 200_000
+        assert (b"all-local" if arguments == ("methods",) else b"simulate") in done.stdout
+
+
+def test_a_folder_that_is_gone_is_one_line(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = _cosmo(
+        *("workload", "--set", "episode.window_ms=2500", "--out", "w.csv"),
+        preexec_fn=lambda: (os.chdir(gone), gone.rmdir()),
+    )
+    assert done.returncode == 2
+    assert done.stderr == b"cosmo: the folder that this was called in is gone\n"
+
+
 def test_ascii_streams_are_no_obstacle(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('extends = "paper"\nname = "µ–𝛼"\n', encoding="utf-8")

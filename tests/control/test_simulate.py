@@ -1,9 +1,23 @@
 """Which episodes a simulation plays, what it is told of them, and what is no method."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
-from cosmo import Dispatcher, InputError, Method, Updater, load, method, play
+from cosmo import (
+    Dispatcher,
+    InputError,
+    Method,
+    Updater,
+    compare,
+    evaluate,
+    load,
+    method,
+    play,
+    tune,
+)
 from cosmo.control import BASELINES, METHODS
 from cosmo.control.arguments import as_method
 from cosmo.control.simulate import simulate, simulate_runs
@@ -58,7 +72,13 @@ def test_one_run_is_its_own_only_run():
     assert found.runs == (found,)
 
 
-@pytest.mark.parametrize("seeds", [[], [1, 1], -1, 0.5, None, [0.5], "01"])
+NO_NUMBERS = ("40", b"40", None, object(), [[40]], 1j, {"a": 1}, True, [None], np.bool_(True))
+TOO_LARGE = (10**400, 2**70)
+
+
+@pytest.mark.parametrize(
+    "seeds", [[], [1, 1], -1, 0.5, [0.5], "01", math.nan, np.array([0.0]), *NO_NUMBERS, *TOO_LARGE]
+)
 def test_seeds_are_different_whole_numbers(seeds):
     with pytest.raises(InputError, match=r"^seeds = .*: must be different whole numbers from 0 on"):
         simulate(SHORT, "all-local", seeds=seeds)
@@ -69,13 +89,6 @@ def test_one_rate_may_be_a_number_of_numpy(rate):
     [found] = simulate(SHORT, "all-local", rates=rate).outcomes
     [expected] = simulate(SHORT, "all-local", rates=[220.0]).outcomes
     assert found.tasks.time_ms.tolist() == expected.tasks.time_ms.tolist()
-
-
-@pytest.mark.parametrize("rates", ["220", ["fast"], [None]])
-def test_rates_are_numbers(rates):
-    """A text is not a list of its characters: "220" would be three rates."""
-    with pytest.raises(InputError, match=r"^rates = \[.*\]: must be numbers"):
-        simulate(SHORT, "all-local", rates=rates)
 
 
 @pytest.mark.parametrize("wrong", [{"seeds": [1, 2]}, {"seeds": []}, {"numbers": [0, 1]}])
@@ -91,6 +104,62 @@ def test_episodes_have_a_seed_and_a_number_each(wrong):
 def test_there_is_one_rate_at_least():
     with pytest.raises(InputError, match=r"^rates = \[\]: must have one number at least"):
         simulate(SHORT, "all-local", rates=[])
+
+
+@pytest.mark.parametrize("rates", [each for each in NO_NUMBERS if each is not None] + [10**400])
+def test_rates_are_numbers(rates):
+    with pytest.raises(InputError, match=r"^rates = .*: must be numbers of tasks/s") as raised:
+        simulate(SHORT, "all-local", rates=rates)
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("rates", [math.nan, math.inf, 0, -0.0, -1, 1e308])
+def test_a_rate_that_no_scenario_can_have_is_named(rates):
+    with pytest.raises(InputError, match=r"^workload\.rate = "):
+        simulate(SHORT, "all-local", rates=rates)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.0, math.nan, [], [1], 10**400, 1_000_001, *NO_NUMBERS])
+def test_what_counts_is_a_whole_number(count):
+    for call in (
+        lambda: simulate(SHORT, "all-local", episodes=count),
+        lambda: compare(SHORT, ["all-local"], episodes=count),
+        lambda: evaluate("nowhere", episodes=count),
+        lambda: tune(SHORT, "periodic", {"interval_ms": [10, 20]}, episodes=count),
+        lambda: tune(SHORT, "periodic", {"interval_ms": [10, 20]}, trials=count),
+    ):
+        with pytest.raises(InputError, match=r"^(episodes|trials) = .*: must be a whole number"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "one", [np.int64(240), np.float32(240), np.array(240.0), (each for each in [240]), {240}]
+)
+def test_numbers_of_numpy_and_any_collection_are_rates(one):
+    found = simulate(SHORT, "all-local", rates=one, seeds=np.int64(3), episodes=np.int32(1))
+    same = simulate(SHORT, "all-local", rates=240, seeds=3, episodes=1)
+    assert _finished(found.outcomes) == _finished(same.outcomes)
+
+
+def test_rates_without_end_are_refused():
+    with pytest.raises(InputError, match="at most 100000"):
+        simulate(SHORT, "all-local", rates=itertools.count(1))
+    with pytest.raises(InputError, match=r"^seeds = "):
+        simulate(SHORT, "all-local", seeds=itertools.count())
+
+
+@pytest.mark.parametrize("tasks", [5, [], "trace.csv"])
+def test_what_are_no_tasks_is_one_line(tasks):
+    with pytest.raises(InputError, match=r"^tasks = .*: must be tasks, as an episode has them"):
+        simulate(SHORT, "all-local", tasks=tasks)
+    with pytest.raises(InputError, match=r"^tasks = "):
+        evaluate("nowhere", tasks=tasks)
+
+
+@pytest.mark.parametrize(("seed", "number"), [(-1, 0), (0.5, 0), ("a", 0), (0, -1), (0, 0.5)])
+def test_an_episode_is_named_by_whole_numbers(seed, number):
+    with pytest.raises(InputError, match=r"^(seed|episode) = .*: must be a whole number"):
+        episode(SHORT, seed, number)
 
 
 def test_baselines_are_what_can_be_played_without_training():

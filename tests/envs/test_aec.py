@@ -156,3 +156,20 @@ def test_a_wrong_action_is_one_line():
         InputError, match="aec carries 2 numbers, but an EN here goes by the SN's raw"
     ):
         aec(dimensions=2)
+
+
+def test_before_a_reset_one_line_says_so():
+    env = aec(settings=SHORT)
+    for attempt in (lambda: env.step(0), env.last, lambda: env.observe("en_0"), env.state):
+        with pytest.raises(InputError, match=r"is there after reset\(\), which was not called yet"):
+            attempt()
+    assert not hasattr(env, "rewards")
+    env.reset(seed=0)
+    with pytest.raises(AttributeError, match="object has no attribute 'nothing'"):
+        env.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", np.nan])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(InputError, match=r"^seed = .*: must be a whole number, 0 or greater"):
+        aec(settings=SHORT).reset(seed=seed)

@@ -317,3 +317,23 @@ def test_the_hand_written_example():
     from examples.hand_written import main
 
     assert main(episodes=1) > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_steps_before_a_reset_and_odd_actions_of_several_worlds_are_refused(name):
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        gymnasium.make(name, settings=SHORT).unwrapped.step(0)
+    envs = gymnasium.make_vec(name, num_envs=2, settings=SHORT)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        envs.step([0, 0])
+    envs.reset(seed=np.int64(3))
+    now = envs.game.time_ms.copy()
+    for odd in (
+        [np.nan, 0], np.array([np.nan, 0.0]), [0.7, 0.2], [0], [0, 0, 0], 0, [[0, 0]], None,
+        [99, 0], [-1, 0], [2**70, 0], ["a", "b"], [True, False],
+    ):  # fmt: skip
+        with pytest.raises(gymnasium.error.InvalidAction):
+            envs.step(odd)
+    assert (envs.game.time_ms == now).all()
+    envs.step(np.array([0, 1], np.int32))
+    assert (envs.game.time_ms > now).any()

@@ -130,3 +130,13 @@ def test_masks_say_who_acts_and_which_sns_are_reached():
     env.reset(seed=0)
     with pytest.raises(InputError, match="acts now, and its action is missing"):
         env.step({})
+
+
+def test_actions_that_are_none_are_refused():
+    env = parallel(settings=SHORT)
+    with pytest.raises(InputError, match=r"is there after reset\(\)"):
+        env.step({})
+    env.reset(seed=0)
+    for odd in (None, [0], 5, "sn_0"):
+        with pytest.raises(InputError, match=r"^actions = .*: must have an action for each agent"):
+            env.step(odd)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cosmo import InputError
 from cosmo.live import metrics
 from cosmo.live.samples import Histogram
-from cosmo.live.top import parsed, quantile_ms
+from cosmo.live.top import check_addresses, parsed, quantile_ms
 
 ROOM = Path(metrics.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -102,3 +103,17 @@ def test_the_dashboard_asks_for_what_there_is_and_for_all_of_it():
     assert len(set(places)) == len(places)
     [_, nodes] = dashboard["templating"]["list"]
     assert set(re.findall(r"cosmo_(\w+)", nodes["query"])) <= set(metrics.HELP)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", ":::", "7300", "127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1:-1", "http://[::1", "a b:7300",
+     ":7300", "x:١", "http://node:7300", "node\n:7300", "[]:7300", "::1:7300", "x:" + "9" * 5000],
+)  # fmt: skip
+def test_an_address_that_no_node_can_have_is_refused(address):
+    with pytest.raises(InputError, match=r"^address = .*: must be host:port"):
+        check_addresses(["127.0.0.1:7300", address])
+
+
+def test_addresses_of_nodes_that_are_not_there_yet_are_taken():
+    check_addresses(["127.0.0.1:7300", "[::1]:7300", "en-0.edge.example:7300", "localhost:65535"])

@@ -118,6 +118,9 @@ def test_parameters_of_registered_methods():
         ("{file}:Small:limit", "parameter 'limit' must look like name=value"),
         ("{file}:Small:size=1", "unknown parameter size .allowed: limit, twice"),
         ("{file}:Small:twice=maybe", "twice = 'maybe': must be true or false"),
+        ("power-of-d:d=1e9", "d = '1e9': must be a whole number"),
+        (f"power-of-d:d={2**70}", "must be a whole number of at most 63 bits"),
+        ("periodic:interval_ms=5,interval_ms=6", "parameter interval_ms is set twice"),
         ("{file}:Small:limit=1e10", "limit = 1e.10: must be at most 1e9"),
     ],
 )

@@ -1,17 +1,20 @@
 """Results that are not what was written are never taken for results."""
 
 import json
+import math
 import shutil
 
+import polars
 import pytest
 from polars.testing import assert_frame_equal
 from small import small_plan
 
 from cosmo import InputError
 from cosmo.checksums import SEAL
-from cosmo.files import write_record
+from cosmo.files import digest_of, write_record
 from cosmo.study import LocalExecutor, conduct, load_study, progress_of
 from cosmo.study.checks import DONE, damage, finished
+from cosmo.study.store import CHECKSUMS
 
 PLAN = small_plan(("cosmo", "all-local"), rates=[320.0])
 
@@ -151,3 +154,72 @@ def test_a_record_that_somebody_else_has_sealed_is_refused_in_one_line(copy, fil
         load_study(copy)
     assert field in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+_METRICS = "metrics.parquet"
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory):
+    """A study of two methods that learn nothing."""
+    folder = tmp_path_factory.mktemp("study") / "untrained"
+    plan = small_plan(("periodic", "all-local"), rates=[320.0], episodes=1)
+    assert not conduct(plan, folder, LocalExecutor(1)).failed
+    return folder
+
+
+@pytest.fixture
+def results(untrained, tmp_path):
+    """Of it, to be damaged."""
+    return shutil.copytree(untrained, tmp_path / "results")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda t: t.with_columns(polars.col("success_rate").cast(polars.String)), "has the type"),
+        (lambda t: t.with_columns(polars.col("rate").cast(polars.String)), "has the type String"),
+        (lambda t: t.with_columns(method=polars.struct("seed", "rate")), "has the type Struct"),
+        (lambda t: t.with_columns(net_utility_per_task=polars.lit(math.inf)), "= inf: must be"),
+        (lambda t: t.with_columns(update_cost_rate=polars.lit(1e300)), "must be a finite number"),
+        (
+            lambda t: t.rename(
+                {"success_rate": "update_cost_rate", "update_cost_rate": "success_rate"}
+            ),
+            "must be from 0 to 1",
+        ),
+        (lambda t: t.rename({"method": "scenario", "scenario": "method"}), "is not in the plan"),
+        (lambda t: t.with_columns(method=polars.lit("other")), "method = 'other' is not in the"),
+        (lambda t: t.with_columns(rate=polars.lit(7.0)), "rate = 7.0"),
+        (lambda t: t.with_columns(method=polars.lit(None)), "column method has the type Null"),
+        (lambda t: t.drop("success_rate"), "column success_rate is missing"),
+        (lambda t: t.drop("method"), "column method is missing"),
+        (lambda t: t.head(0), "has no rows"),
+    ],
+)
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_table_that_no_study_has_written_is_refused_in_one_line(results, change, line, sealed):
+    table = polars.read_parquet(results / _METRICS)
+    change(table).write_parquet(results / _METRICS)
+    written = {_METRICS: digest_of(results / _METRICS)}
+    (results / CHECKSUMS).unlink()
+    if sealed:
+        write_record(results / CHECKSUMS, {"format": 1, "written": written})
+    with pytest.raises(InputError) as raised:
+        load_study(results)
+    text = str(raised.value)
+    assert line in text
+    assert "\n" not in text
+    assert text.startswith(f"'{results / _METRICS}': ")
+
+
+def test_tables_with_other_whole_numbers_and_nothing_measured_are_read(results):
+    table = polars.read_parquet(results / _METRICS)
+    changed = table.with_columns(
+        polars.col("seed").cast(polars.Int32),
+        delay_ms_p50=polars.lit(None),
+        decision_regret=polars.lit(math.nan),
+    )
+    changed.write_parquet(results / _METRICS)
+    (results / CHECKSUMS).unlink()
+    assert len(load_study(results).metrics) == len(table)

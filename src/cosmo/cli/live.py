@@ -96,8 +96,9 @@ def top(
     """
     if not 0.1 <= every <= 3600.0:
         raise InputError(f"--every = {every:g}: must be from 0.1 to 3600, in seconds")
-    from cosmo.live.top import HEADER, line_of, scraped
+    from cosmo.live.top import HEADER, check_addresses, line_of, scraped
 
+    check_addresses(addresses)
     before, taken = {address: scraped(address) for address in addresses}, 0
     while looks == 0 or taken < looks:
         time.sleep(every)
@@ -122,11 +123,13 @@ def watch(
 
     cosmo live watch 127.0.0.1:7300 127.0.0.1:7400
     """
+    from cosmo.live.top import check_addresses
     from cosmo.web.server import serve
     from cosmo.web.watching import FASTEST_S, watching_application
 
     if not FASTEST_S <= every <= 3600.0:
         raise InputError(f"--every = {every:g}: must be from {FASTEST_S:g} to 3600, in seconds")
+    check_addresses(addresses)
     serve(lambda port, token: watching_application(port, token, addresses, every), opened, note)
 
 

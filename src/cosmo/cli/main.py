@@ -52,6 +52,8 @@ def main() -> NoReturn:
         sys.exit(141)
     except OSError as error:
         streams.abandon(sys.stdout)
+        if error.filename is None and not streams.has_folder():
+            _fail("the folder that this was called in is gone", 2)
         what = "output" if error.filename is None else f"'{error.filename}'"
         _fail(f"{what}: cannot be read or written ({error.strerror or error})", 2)
     sys.exit(code)

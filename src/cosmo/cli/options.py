@@ -13,6 +13,7 @@ from cosmo.device import VARIABLE, chosen_device
 from cosmo.errors import InputError
 from cosmo.scenario import Scenario, load
 from cosmo.scenario.model import Engine
+from cosmo.seeds import SEED_LIMIT
 
 ScenarioOption = Annotated[
     str, typer.Option("--scenario", "-s", help="A preset's name or a TOML file.")
@@ -97,7 +98,6 @@ EventsOption = Annotated[
     ),
 ]
 Chosen = TypeVar("Chosen")
-SEED_LIMIT = 2**63  # columns of tables have 64 bits
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")]
 
 

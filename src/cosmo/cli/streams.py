@@ -9,12 +9,37 @@ from typing import TextIO
 _ESCAPES = "cosmo-escapes"
 
 
+_STREAMS = ("stdin", "r"), ("stdout", "w"), ("stderr", "w")
+_COLUMNS = 40, 500  # of a terminal, as far as tables are drawn for it
+
+
 def prepare() -> None:
-    """Make both streams write an escape for characters that they cannot encode."""
+    """Make both streams write an escape for characters that they cannot encode.
+
+    A stream that is closed is refused when it is written to, and no file takes its number. A
+    terminal whose variable `COLUMNS` cannot be meant has the next width that can.
+    """
+    for name, mode in _STREAMS:
+        if getattr(sys, name) is None:
+            # The lowest number that is free. Standard output refuses to be written to.
+            access = os.O_RDONLY if name == "stdout" else os.O_RDWR
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode))
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdecimal():
+        least, most = _COLUMNS
+        os.environ["COLUMNS"] = str(min(max(int(columns[:9]), least), most))
     codecs.register_error(_ESCAPES, _escaped)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_ESCAPES)
+
+
+def has_folder() -> bool:
+    """Whether the folder that this process works in is still there."""
+    try:
+        return bool(os.getcwd())
+    except OSError:
+        return False
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -2,16 +2,22 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from numbers import Integral, Real
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cosmo.control.registry import method
-from cosmo.documents import Settings
+from cosmo.documents import Settings, checked_settings, plain_value, short
 from cosmo.errors import InputError
 from cosmo.node import Method
 from cosmo.scenario import Scenario, changed, load
+from cosmo.seeds import SEED_LIMIT
+from cosmo.workload import Tasks
 
+_MOST = 100_000  # rates, or seeds, of one call
+_WHOLE = int, np.integer
 ScenarioLike = Scenario | str | Path  # a preset's name or a TOML file's path stand for the scenario
 MethodLike = Method | type[Method] | str  # a class is made without arguments
 
@@ -25,7 +31,7 @@ def as_scenario(
     """The scenario itself, with fields set; InputError in one line if there is none such."""
     found = scenario if isinstance(scenario, Scenario) else load(scenario)
     if settings:
-        found = changed(found, settings if isinstance(settings, Mapping) else list(settings))
+        found = changed(found, settings)
     load_fields = {"workload.rate": rate, "workload.arrivals": arrivals}
     given = {name: value for name, value in load_fields.items() if value is not None}
     return changed(found, given) if given else found
@@ -46,9 +52,22 @@ def at_rates(
 
 def as_settings(settings: Settings) -> list[str]:
     """Settings as on the command line, whichever way they were given."""
-    if isinstance(settings, Mapping):
-        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
-    return list(settings)
+    given = checked_settings(settings)
+    if isinstance(given, list):
+        return given
+    try:
+        return [f"{name}={json.dumps(value)}" for name, value in given.items()]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"settings = {short(settings)}: {error}") from None
+
+
+def _listed(values: Any) -> list[Any]:
+    """What was given as one value or several; a single one that is none of those is left to the
+    caller to refuse.
+    """
+    values = plain_value(values)
+    alone = isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable)
+    return [values] if alone else list(islice(values, _MOST + 1))
 
 
 def several(values: float | Iterable[float]) -> list[float]:
@@ -56,24 +75,42 @@ def several(values: float | Iterable[float]) -> list[float]:
     found = _listed(values)
     if not found:
         raise InputError("rates = []: must have one number at least")
-    if not all(isinstance(each, Real) for each in found):
-        raise InputError(f"rates = {found}: must be numbers")
-    return [float(each) for each in found]
+    numbers = int, float, np.integer, np.floating
+    right = all(isinstance(each, numbers) and not isinstance(each, bool) for each in found)
+    try:
+        if right and len(found) <= _MOST:
+            return [float(each) for each in found]
+    except OverflowError:
+        pass
+    raise InputError(f"rates = {short(found)}: must be numbers of tasks/s, at most {_MOST}")
 
 
 def several_seeds(seeds: int | Iterable[int]) -> list[int]:
     """Seeds, of which one may stand for a list of one."""
     found = _listed(seeds)
-    right = all(isinstance(each, Integral) and int(each) >= 0 for each in found)
-    if not found or not right or len(set(found)) < len(found):
-        raise InputError(f"seeds = {found}: must be different whole numbers from 0 on")
+    right = all(_is_whole(each) and 0 <= each < SEED_LIMIT for each in found)
+    if not right or len(set(found)) < len(found) or not 1 <= len(found) <= _MOST:
+        raise InputError(
+            f"seeds = {short(found)}: must be different whole numbers from 0 on, below 2^63"
+        )
     return [int(each) for each in found]
 
 
-def _listed(values: Any) -> list[Any]:
-    """One as a list of one; a text is one, not a list of characters."""
-    many = isinstance(values, Iterable) and not isinstance(values, str)
-    return list(values) if many else [values]
+def whole_number(name: str, value: int, least: int = 1, most: int = 1_000_000) -> int:
+    """The value of an argument that counts; InputError in one line if it is not such a number."""
+    if not _is_whole(value) or not least <= value <= most:
+        raise InputError(f"{name} = {short(value)}: must be a whole number from {least} to {most}")
+    return int(value)
+
+
+def check_tasks(tasks: object) -> None:
+    """Raise InputError for what are no tasks, where some may be given."""
+    if not isinstance(tasks, Tasks | None):
+        raise InputError(f"tasks = {short(tasks)}: must be tasks, as an episode has them")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, _WHOLE) and not isinstance(value, bool)
 
 
 def as_method(given: MethodLike) -> Method:

@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cosmo.control.arguments import ScenarioLike, as_scenario, several
+from cosmo.control.arguments import (
+    ScenarioLike,
+    as_scenario,
+    check_tasks,
+    several,
+    whole_number,
+)
 from cosmo.control.play import play
 from cosmo.control.simulate import ShareDone, Simulation, part_of, widened_at
 from cosmo.documents import Settings
@@ -63,6 +69,8 @@ def evaluate(
         InputError: In one line, for scenarios that the controller does not fit.
 
     """
+    episodes = whole_number("episodes", episodes)
+    check_tasks(tasks)
     if not isinstance(controller, Controller):
         controller = load_controller(controller)
     found = _where(controller, scenario)

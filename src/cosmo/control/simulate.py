@@ -8,7 +8,9 @@ from cosmo.control.arguments import (
     ScenarioLike,
     as_method,
     at_rates,
+    check_tasks,
     several_seeds,
+    whole_number,
 )
 from cosmo.control.play import play
 from cosmo.device import chosen_device
@@ -98,6 +100,8 @@ def simulate(
 
     """
     chosen, points = several_seeds(seeds), at_rates(scenario, settings, rates, arrivals)
+    episodes = whole_number("episodes", episodes)
+    check_tasks(tasks)
     runs: list[Simulation] = []
     for done, where in enumerate(points):
         share = part_of(share_done, done, len(points))

@@ -100,6 +100,10 @@ def aec(
     )
 
 
+class NotResetError(InputError, AttributeError):
+    """What a reset makes was asked for before the first one."""
+
+
 class CosmoAEC(AECEnv):  # type: ignore[misc]
     """The environment that `cosmo.envs.aec` makes: agents act one after the other.
 
@@ -153,6 +157,11 @@ class CosmoAEC(AECEnv):  # type: ignore[misc]
         self.state_space = Box(np.concatenate(low), np.concatenate(high), dtype=np.float32)
         self._reach = scenario.links.reach
         self._seed, self._number = 0, -1
+
+    def __getattr__(self, name: str) -> Any:
+        if self.__dict__.get("_number", 0) < 0:
+            raise NotResetError(f"{name}: is there after reset(), which was not called yet")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def observation_space(self, agent: str) -> Any:
         """Of an agent; `observation_names[agent]` says what each number is."""

@@ -12,11 +12,13 @@ first of them see. An agent with two decisions at an instant takes them in two s
 copied: there, every step takes one decision.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from pettingzoo import ParallelEnv
 
+from cosmo.documents import short
 from cosmo.envs.aec import CosmoAEC, aec
 from cosmo.errors import InputError
 from cosmo.world import Worlds
@@ -80,6 +82,9 @@ class CosmoParallel(ParallelEnv):  # type: ignore[misc]
         Returns observations, rewards, terminations, truncations and infos of all agents. InputError
         if an action is missing, or is none that its agent has; then nothing has happened.
         """
+        _ = self.aec.agent_selection  # says that there was no reset, if there was none
+        if not isinstance(actions, Mapping):
+            raise InputError(f"actions = {short(actions)}: must have an action for each agent")
         for agent in self._asked:
             if agent not in actions:
                 raise InputError(f"actions: {agent} acts now, and its action is missing")

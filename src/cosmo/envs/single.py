@@ -49,6 +49,8 @@ class _SideEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Decide; the reward is what became final since the last step, in units of V."""
+        if self._number < 0:
+            raise gymnasium.error.ResetNeeded("step() before reset()")
         if not self.action_space.contains(action):
             raise gymnasium.error.InvalidAction(f"{action!r} is not in {self.action_space}")
         before = float(self.game.time_ms[0])

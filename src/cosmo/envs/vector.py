@@ -8,6 +8,7 @@ good it was in `infos["final_info"]["metrics"]`.
 from collections.abc import Sequence
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -40,7 +41,7 @@ class _SideVectorEnv(VectorEnv[Any, Any, Any]):
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Runs seed, seed + 1, …; without a seed the same runs go on with later episodes."""
-        if isinstance(seed, int):
+        if isinstance(seed, int | np.integer):
             self._seeds, self._rounds = [seed + world for world in range(self.num_envs)], 0
         elif seed is not None:
             self._seeds = [
@@ -53,9 +54,13 @@ class _SideVectorEnv(VectorEnv[Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """One decision in every world."""
-        chosen = np.asarray(actions, dtype=np.int64)
+        if not self._rounds:
+            raise gymnasium.error.ResetNeeded("step() before reset()")
+        chosen = np.asarray(actions)
+        if chosen.dtype.kind not in "iu" or not self.action_space.contains(chosen):
+            raise gymnasium.error.InvalidAction(f"{actions!r} is not in {self.action_space}")
         before = self.game.time_ms.copy()
-        seen, reward = self.game.step(chosen)
+        seen, reward = self.game.step(chosen.astype(np.int64))
         earned = reward / self._scale
         over = self.game.worlds.over
         info = self._info(before)

@@ -9,9 +9,25 @@ from urllib.parse import urlencode
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from cosmo.errors import InputError
+
 _PATIENCE_S = 2.0  # for all of an answer
 _MOST_BYTES = 4_000_000  # of it: far more than a node with thousands of peers says
 _MOST_TEXT = 200  # characters of a label
+
+
+def check_addresses(addresses: Iterable[str]) -> None:
+    """Raise InputError for what no node can listen on; one that is not there yet is waited for."""
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        bare = host.strip("[]")
+        known = port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= 65535
+        odd = not bare.isprintable() or any(sign in bare for sign in " /@")
+        if not bare.strip(":") or odd or not known or ("[" in host) != (":" in bare):
+            raise InputError(
+                f"address = {address[:60]!r}: must be host:port, as in 127.0.0.1:7300, with a port"
+                " from 1 to 65535"
+            )
 
 
 def scraped(address: str, names: Iterable[str] = ()) -> list[Sample]:

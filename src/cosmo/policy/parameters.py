@@ -27,6 +27,8 @@ class Bounds:
         return f"must be greater than {self.above:g} and at most {self.most:g}"
 
 
+_MOST_WHOLE = 2**63 - 1  # what a rule's numbers have room for
+
 Positive = Annotated[float, Bounds(above=0.0)]
 PositiveInt = Annotated[int, Bounds(above=0.0)]
 Share = Annotated[float, Bounds(above=0.0, most=1.0)]
@@ -54,6 +56,8 @@ def parsed(text: str, hint: Any) -> Any:
     for each in bounds:
         if wrong := each.refusal(value):
             raise ValueError(wrong)
+    if kind is int and abs(value) > _MOST_WHOLE:
+        raise ValueError("must be a whole number of at most 63 bits")
     return value
 
 

@@ -223,6 +223,8 @@ def _arguments(spec: str, kind: type[Method], text: str) -> dict[str, Any]:
             raise InputError(
                 f"method = {spec!r}: unknown parameter {name} (allowed: {choice}){close}"
             )
+        if name in arguments:
+            raise InputError(f"method = {spec!r}: parameter {name} is set twice")
         try:
             arguments[name] = parsed(value, types[name])
         except ValueError as error:

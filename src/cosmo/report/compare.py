@@ -16,6 +16,7 @@ from cosmo.control.arguments import (
     as_settings,
     several,
     several_seeds,
+    whole_number,
 )
 from cosmo.device import environment_of
 from cosmo.documents import Settings
@@ -225,7 +226,7 @@ def compare(
             "scenarios": [where.name],
             **_loads(where, arrivals, rates),
             "seeds": several_seeds(seeds),
-            "episodes": episodes,
+            "episodes": whole_number("episodes", episodes),
             # Each value of a swept parameter is a method by another name.
             "focus": focus or (None if of_methods else next(iter(named))),
             "training": {"settings": as_settings(training)},

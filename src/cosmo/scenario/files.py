@@ -1,10 +1,9 @@
 """Scenarios in and out: presets, TOML files that extend one another, single fields by name."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cosmo.documents import Documents, Settings
+from cosmo.documents import Documents, Settings, checked_settings
 from cosmo.documents import dump as dump_document
 from cosmo.errors import InputError
 from cosmo.scenario.model import Scenario
@@ -42,7 +41,7 @@ def load(source: str | Path = "paper", settings: Settings = ()) -> Scenario:
         InputError: In one line with the field, the value and what is allowed.
 
     """
-    given = settings if isinstance(settings, Mapping) else list(settings)
+    given = checked_settings(settings)
     found = DOCUMENTS.load(source, given)
     fields = {setting.partition("=")[0].strip() for setting in given}
     if found.workload.trace and "workload.arrivals" in fields:

@@ -17,6 +17,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any
 
+from cosmo.control.arguments import whole_number
 from cosmo.errors import EngineError, InputError
 from cosmo.interrupts import leave_with_parent
 from cosmo.study.executor import Event, Failed, Finished, Started, Work
@@ -102,7 +103,7 @@ class LocalExecutor:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self._count = workers or cores()
+        self._count = cores() if workers is None else whole_number("workers", workers)
         self._kept: list[_Worker] | None = None
 
     @contextmanager

@@ -17,6 +17,7 @@ units/NAME/       what each unit wrote; checkpoints of trained methods are in NA
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
@@ -44,6 +45,7 @@ from cosmo.study.focus import focus_of, is_known_yardstick, yardsticks_of
 from cosmo.study.plan import Plan
 from cosmo.study.plan_checks import check_focus
 from cosmo.study.plan_files import plan_from
+from cosmo.study.table_checks import check_points, check_table
 from cosmo.study.tuning import SHOWN
 from cosmo.study.units import BOUNDS, KEYS, TrainUnit
 from cosmo.study.work import units_of
@@ -285,17 +287,29 @@ def load_study(folder: str | Path) -> Study:
     if not (folder / METRICS_FILE).exists():
         raise InputError(f"'{folder}': has no results yet (go on with cosmo study run)")
     _check_tables(folder)
-    curves, limits, tuned = (folder / name for name in (CURVES_FILE, BOUNDS_FILE, TUNED_FILE))
+    plan = plan_from(about["plan"], about["resolved"])
+    metrics = _loaded(folder / METRICS_FILE, RESULTS, (*KEYS, *SHOWN, "decision_accuracy"))
+    check_points(folder / METRICS_FILE, metrics, plan)
+    own = [name for name in KEYS if name != "episode"]  # what all have
     return Study(
         folder=folder,
-        plan=plan_from(about["plan"], about["resolved"]),
+        plan=plan,
         about={key: about[key] for key in ("version", "versions", "machine")},
-        metrics=_read(folder / METRICS_FILE),
-        curves=_read(curves) if curves.exists() else polars.DataFrame(schema=NO_CURVES),
-        bounds=_read(limits) if limits.exists() else polars.DataFrame(schema=BOUNDS),
-        tuned=_read(tuned) if tuned.exists() else polars.DataFrame(schema=TUNED),
+        metrics=metrics,
+        curves=_loaded(folder / CURVES_FILE, NO_CURVES, own),
+        bounds=_loaded(folder / BOUNDS_FILE, BOUNDS, BOUNDS),
+        tuned=_loaded(folder / TUNED_FILE, TUNED, TUNED),
         yardsticks=tuple(about.get("yardsticks", ())),  # studies of before have none
     )
+
+
+def _loaded(path: Path, kinds: dict[str, Any], needed: Iterable[str]) -> polars.DataFrame:
+    """A table of results; an empty one if there is none."""
+    if not path.exists():
+        return polars.DataFrame(schema=kinds)
+    table = _read(path)
+    check_table(path, table, kinds, tuple(needed))
+    return table
 
 
 def _check_tables(folder: Path) -> None:
@@ -324,6 +338,12 @@ TUNED: dict[str, Any] = {
     **dict.fromkeys(("rate", *SHOWN), polars.Float64),
     **dict.fromkeys(("seed", "episode"), polars.Int64),
     "chosen": polars.Boolean,
+}
+RESULTS: dict[str, Any] = {
+    **AXES,
+    **dict.fromkeys(("scenario", "arrivals", "method"), polars.String),
+    "rate": polars.Float64,
+    **dict.fromkeys(("seed", "episode"), polars.Int64),
 }
 NO_CURVES: dict[str, Any] = {
     **dict.fromkeys(("scenario", "method", "arrivals"), polars.String),

@@ -20,7 +20,13 @@ from typing import Any
 import polars
 
 import cosmo
-from cosmo.control.arguments import ScenarioLike, as_scenario, several, several_seeds
+from cosmo.control.arguments import (
+    ScenarioLike,
+    as_scenario,
+    several,
+    several_seeds,
+    whole_number,
+)
 from cosmo.device import environment_of
 from cosmo.documents import Settings
 from cosmo.errors import InputError
@@ -162,10 +168,10 @@ def tune(
         arrivals=tuple(processes or [world.workload.arrivals]),
         rates=tuple([world.workload.rate] if rates is None else several(rates)),
         seeds=tuple(several_seeds(seeds)),
-        episodes=episodes,
+        episodes=whole_number("episodes", episodes),
         metric=metric,
-        seed=search_seed,
-        trials=trials,
+        seed=whole_number("search_seed", search_seed, 0, 2**32 - 1),
+        trials=whole_number("trials", trials),
         kind=None if isinstance(method, str) else method,
     )
     if search.kind is not None:
