@@ -11,7 +11,7 @@ are held; messages that are none are sent.
 What must hold: every task has exactly one answer, by its deadline and a grace (UNAVAILABLE is one,
 if the EN itself was killed); in the end nothing is left in any node, its storage is free, and the
 EN that was there all the time has not grown. Other work on the machine makes every process late:
-`wakeups` measures by how much, and how long an EN had no processor, while a task was under way;
+`wakeups` measures by how much, and how long an EN had no processor, while a task was in flight;
 only what is later counts.
 """
 

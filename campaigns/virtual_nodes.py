@@ -43,7 +43,7 @@ class Played:
     # When the EN knew; of a task that was lost (R38) when that was, or at the deadline if later.
     finished_ms: Floats
     fate: NDArray[np.int8]  # codes of `Fate`; 0: none; EXPIRED: lost
-    heard: NDArray[np.int8]  # what the method was told (`cosmo.node.feedback`); 0: nothing
+    heard: NDArray[np.int8]  # what the method was told (`cosmo.node.observation`); 0: nothing
     heard_ms: Floats  # and when; NaN: nothing
     updates: int = 0
     update_decisions: int = 0
@@ -165,9 +165,8 @@ class VirtualWorld:
 
     def _feed_tasks(self) -> None:
         tasks = self._episode.tasks
-        reached = arrivals_at_ens(self._scenario, tasks)
-        known = np.flatnonzero(~np.isnan(reached.time_ms))
-        for task in known[np.lexsort((known, reached.requested_ms[known]))].tolist():
+        reached = arrivals_at_ens(self._scenario, self._episode)
+        for task in reached.order.tolist():
             cycles, true_cycles = self._cycles(tasks, task)
             item = Item(
                 number=int(self._own_number[task]),

@@ -1,7 +1,7 @@
 """Five topologies that no training has seen, drawn by fixed seeds: `python docs/held_out.py`.
 
-They are of the kinds that the controller of the package is trained on (`training.crowd.kinds` of
-the preset `universal`), but none of the presets. The plan that compares methods on them is
+They are of the kinds that the controller of the package is trained on (`training.multi_node.kinds`
+of the preset `universal`), but none of the presets. The plan that compares methods on them is
 written beside them.
 """
 
@@ -29,9 +29,9 @@ METHODS = (
 
 def drawn(seed: int) -> Scenario:
     """The topology of a seed, with its load."""
-    crowd = load_next_config("universal").crowd
-    assert crowd is not None
-    kinds = crowd.kinds.model_copy(update=_KINDS)
+    fitted = load_next_config("universal").multi_node
+    assert fitted is not None
+    kinds = fitted.kinds.model_copy(update=_KINDS)
     found = some_kind(load("paper"), kinds, np.random.default_rng(seed))
     rate = round(found.workload.rate, 1)
     fields = {

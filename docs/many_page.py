@@ -1,5 +1,6 @@
-"""The measured parts of docs/many.md and of the controller's card, from studies: `crowd` (rivals),
-`universal` and `universal-pair` (the controller of the package) and `next` (specialists).
+"""The measured parts of docs/many.md and of the controller's card, from studies:
+`many-nodes-rivals`, `universal` and `universal-pair` (the controller of the package) and `next`
+(specialists).
 """
 
 import polars
@@ -146,10 +147,10 @@ def compared_pairs(metrics: polars.DataFrame, rival: str) -> str:
 
 
 def page(
-    crowd: Study, universal: Study | None, pair: Study | None, past: Study | None
+    rivals: Study, universal: Study | None, pair: Study | None, past: Study | None
 ) -> dict[str, str]:
     """Every measured part of the page that there are data for."""
-    metrics = crowd.metrics if universal is None else together(crowd, universal)
+    metrics = rivals.metrics if universal is None else together(rivals, universal)
     found = {"standings": standings(metrics), "trade": trade(metrics)}
     if pair is not None and past is not None:
         alone = pair.metrics.filter(scenario="paper")
@@ -164,21 +165,21 @@ def page(
 # What is switched off, in the order of the code.
 _PARTS = {
     "updates": "all status updates",
-    "keeping": "SN subsets",
+    "subset": "SN subsets",
     "rivals": "adding the rivals' traffic to the backlog estimate",
     "full": "remembering that an SN was full",
-    "shape": "scaling with the EN/SN ratio and the node count",
+    "scaling": "scaling with the EN/SN ratio and the node count",
     "rotation": "using SNs that look alike in turn",
-    "doubt": "uncertainty that grows with age and rivals",
+    "uncertainty": "uncertainty that grows with age and rivals",
     "closing": "statuses with which SNs close and open, and the reserve",
     "silence": "taking a silent SN to be down (none fails here)",
     "unknown": "wider uncertainty where demands are not as declared (all are known here)",
-    "blame": "counting late results against an SN",
+    "late_results": "counting late results against an SN",
     "stagger": "weighting the benefit of a status differently for each EN",
-    "chance": "a random term that separates near-equal SNs",
+    "tie_noise": "a random term that separates near-equal SNs",
     "price": "a price on capacity",
-    "pressure": "more statuses from SNs that are often full",
-    "insisting": "a benefit of change that has not been reported for long",
+    "full_boost": "more statuses from SNs that are often full",
+    "unreported": "a benefit of change that has not been reported for long",
 }
 
 

@@ -31,13 +31,13 @@ ABROAD = {
 PARTS = {
     "paper": (
         ("cosmo-next/short", "`cosmo-next`, 16 rounds, one policy for all loads"),
-        ("cosmo-next/no-books", "without a backlog estimate (statuses only)"),
+        ("cosmo-next/no-own-traffic", "without a backlog estimate (statuses only)"),
         ("cosmo-next/no-foresight", "without foresight (`en.horizon=0.005`)"),
         ("self-tracking", "`self-tracking`, for comparison"),
     ),
     "shared-sn": (
         ("cosmo-next/shared-sn", "`cosmo-next`"),
-        ("cosmo-next/shared-sn/no-books", "without a backlog estimate (statuses only)"),
+        ("cosmo-next/shared-sn/no-own-traffic", "without a backlog estimate (statuses only)"),
         ("cosmo-next/shared-sn/no-evidence", "without evidence (`en.evidence=false`)"),
         ("cosmo-next/shared-sn/raw", "raw instead of semantic status (`sn.semantic=false`)"),
         ("self-tracking", "`self-tracking`, for comparison"),

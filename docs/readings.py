@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cosmo.control import method, simulate_runs
 from cosmo.node import Dispatcher, DispatchObservation, Method, Site
-from cosmo.node.state import IDLE, REQUESTS, STORAGE, WORK
+from cosmo.node.observation import IDLE, REQUESTS, STORAGE, WORK
 from cosmo.report.table import markdown
 from cosmo.scenario import load as load_scenario
 from cosmo.study.paper_results import reported, reported_gains

@@ -169,9 +169,10 @@ def pages(simulated: bool = True) -> Pages:
     if studies["intervals"] is not None:
         found["intervals.md"] = paper_page.intervals(studies["intervals"])
         found["intervals.md"]["saturation"] = saturation.table()
-    crowd, universal, pair = (studies[k] for k in ("crowd", "universal", "universal-pair"))
-    if crowd is not None:
-        found["many.md"] = many_page.page(crowd, universal, pair, past)
+    own = (studies[k] for k in ("many-nodes-rivals", "universal", "universal-pair"))
+    many_rivals, universal, pair = own
+    if many_rivals is not None:
+        found["many.md"] = many_page.page(many_rivals, universal, pair, past)
         if universal is not None and (left_out := studies["universal-parts"]) is not None:
             found["many.md"]["parts"] = many_page.parts(universal, left_out)
             found["many.md"]["parts-worth"] = many_page.parts_worth(universal, left_out)
@@ -251,10 +252,10 @@ def images() -> None:
     pair = known("universal-pair")
     if paper is not None and pair is not None:
         story(paper, pair, folder / "story")
-    crowd, universal = known("crowd"), known("universal")
-    if crowd is not None and universal is not None:
-        points = many_page.trade_points(many_page.together(crowd, universal))
-        drawn.trade(points, folder / "crowd-trade.png", columns=2)
+    many_rivals, universal = known("many-nodes-rivals"), known("universal")
+    if many_rivals is not None and universal is not None:
+        points = many_page.trade_points(many_page.together(many_rivals, universal))
+        drawn.trade(points, folder / "many-nodes-trade.png", columns=2)
     thesis.figure(_read_told(THESIS), folder / "thesis.png")
     if past is not None:
         shared = bounds(past.plan).filter(scenario="shared-sn")

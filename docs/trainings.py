@@ -67,7 +67,7 @@ def train_one(folder: Path, options: argparse.Namespace) -> None:
     (folder / str(seed)).mkdir(parents=True)
     checkpoint.start(folder / str(seed), checkpoint.describe(METHOD, runs, config, "cpu"))
     curves = checkpoint.Curves(runs)
-    trainer = UniversalTrainer(NextTrainer(runs, config), config.crowd, options.workers)
+    trainer = UniversalTrainer(NextTrainer(runs, config), config.multi_node, options.workers)
     [rounds] = options.rounds or [config.episodes]
     while trainer.episode < min(rounds, config.episodes):
         curves.add(trainer.train_episode())

@@ -78,7 +78,7 @@ def test_replicas_come_and_go_and_what_is_known_of_the_others_stays():
     assert "b" not in {router.route("ac")[1][0] for _ in range(4)}
     for name, rank in sent:
         router.on_request_completed(rank[0], name)
-    # Where b was there is d now, with nothing under way.
+    # Where b was there is d now, with nothing in flight.
     assert [router.route("acd")[1][0] for _ in range(2)] == ["d", "d"]
     assert router.route([])[1] == []
 

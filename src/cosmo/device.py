@@ -28,3 +28,19 @@ def chosen_device(given: str | None = None) -> str:
     if name not in DEVICES:
         raise InputError(f"device = {name!r}: must be {' or '.join(DEVICES)}")
     return name
+
+
+def environment_of(device: str | None) -> dict[str, str]:
+    """Environment variables by which this process and those that it starts play on a device.
+
+    Args:
+        device: "cpu" or "gpu", or None for what the environment says already.
+
+    Returns:
+        Values by name, none for None.
+
+    Raises:
+        InputError: In one line, for any other name.
+
+    """
+    return {} if device is None else {VARIABLE: chosen_device(device)}

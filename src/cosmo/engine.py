@@ -15,7 +15,7 @@ from cosmo.scenario import Scenario
 from cosmo.workload import Episode
 from cosmo.world import Batch, Outcome, Worlds
 
-Progress = Callable[[int], None]  # is told how many tasks have been generated
+Progress = Callable[[int], None]  # called with the number of tasks generated so far
 # (scenario, episodes, numbers in a status, whether statuses ride on results) -> a world for each
 Start = Callable[[Scenario, Sequence[Episode], int, bool], Batch]
 # (scenario, the method's name, episodes, a seed for each, progress) -> what became of each

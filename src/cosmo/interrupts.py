@@ -1,4 +1,4 @@
-"""Interrupts of the user's, told apart from those that a policy raises; parents that end."""
+"""Interrupts of the user's, distinguished from those that a policy raises; parents that end."""
 
 import os
 import signal

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import observations
 from cosmo import load, method, play
 from cosmo.control import compiled
+from cosmo.control.compiled_rows import with_compiled_rows
 from cosmo.measure import Regret
 from cosmo.policy.rules import estimate
 from cosmo.policy.rules.periodic import Never, send_always
@@ -219,6 +221,26 @@ def test_what_is_compiled_is_found_again_by_the_next_process(entry):
     another compiled function is not.
     """
     assert {type(cell.cell_contents) for cell in entry.py_func.__closure__} == {str}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_rules_over_the_rows_of_small_batches_decide_as_row_by_row(name):
+    small, chosen = load("campus", SMALL["full"]), method(name)
+    worlds = [episode(small, 4, number) for number in range(2)]
+    plain, rows = (
+        play(small, chosen, worlds, watchers=[Watcher()], compiled=compiled)
+        for compiled in (False, True)
+    )
+    for one, other in zip(plain, rows, strict=True):
+        for field in ("action", "outcome", "decided_ms", "finished_ms"):
+            np.testing.assert_array_equal(getattr(one, field), getattr(other, field), field)
+
+
+def test_a_batch_without_rows_has_no_decisions():
+    paper = load("paper")
+    rows = with_compiled_rows(method("random").dispatcher(observations.site(paper)))
+    none = observations.tasks(paper, 0, sn=np.zeros((0, 1)))
+    assert rows.decide(none).tolist() == []
 
 
 @pytest.mark.parametrize("name", ["cosmo-next", "random"])

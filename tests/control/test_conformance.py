@@ -239,6 +239,13 @@ def test_methods_that_are_right_pass(method, scenario):
     check_method(method, scenarios=[scenario], window_ms=WINDOW_MS)
 
 
+def test_one_scenario_is_enough_and_none_would_check_nothing():
+    with pytest.raises(MethodError, match="decide gave an array of shape"):
+        check_method(Shape, scenarios="paper", window_ms=WINDOW_MS)
+    with pytest.raises(InputError, match=r"scenarios = \[\]: must have one at least"):
+        check_method(Shape, scenarios=[])
+
+
 @pytest.mark.parametrize(
     ("method", "line"),
     [
@@ -280,15 +287,15 @@ def test_two_episodes_are_played_together_again_in_four_ways_and_alone(monkeypat
 
     def play(scenario, kind, worlds, seed, numbers):
         told = scenario.episode.window_ms, scenario.episode.warmup_ms, scenario.workload.rate
-        played.append((type(kind).__mro__[1].__name__, seed, tuple(numbers), told, len(worlds)))
+        played.append((kind.way, seed, tuple(numbers), told, len(worlds)))
         return [_outcome(number) for number in numbers]
 
     monkeypatch.setattr(conformance, "play", play)
     check_method(Right, scenarios=["paper"])
     short = 1500.0, 0.0, 260.0
-    together = [("_Watched", 0, (0, 1), short, 2)] * 2
-    together += [(kind, 0, (0, 1), short, 2) for kind in ("_Asked", "_Apart", "_Split")]
-    alone = [("_Watched", 0, (0,), short, 1), ("_Watched", 0, (1,), short, 1)]
+    ways = "first", "anew", "asked", "apart", "split"
+    together = [(way, 0, (0, 1), short, 2) for way in ways]
+    alone = [("alone", 0, (number,), short, 1) for number in (0, 1)]
     assert played == together + alone
     played.clear()
     check_method(Right, scenarios=["paper"], seeds=5, window_ms=70.0)

@@ -180,18 +180,18 @@ def test_threads_compile_for_a_gpu_one_after_the_other():
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (the extra 'gpu')")
     cgutils = import_module("numba.cuda.cgutils")
     usual, seen = cgutils.get_item_pointer2, []
-    inside, may_leave = Event(), Event()
+    inside, entered = Event(), Event()
 
     def first():
         with for_kernels():
             inside.set()
-            may_leave.wait()
+            seen.append(entered.wait(0.3))  # the other must not come in, however long it waits
             seen.append(cgutils.get_item_pointer2 is usual)
 
     def second():
         inside.wait()
-        may_leave.set()
         with for_kernels():
+            entered.set()
             seen.append(cgutils.get_item_pointer2 is usual)
 
     threads = [Thread(target=each) for each in (first, second)]
@@ -199,7 +199,7 @@ def test_threads_compile_for_a_gpu_one_after_the_other():
         each.start()
     for each in threads:
         each.join()
-    assert seen == [False, False]
+    assert seen == [False, False, False]
     assert cgutils.get_item_pointer2 is usual
 
 

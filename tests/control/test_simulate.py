@@ -77,11 +77,28 @@ TOO_LARGE = (10**400, 2**70)
 
 
 @pytest.mark.parametrize(
-    "seeds", [[], [1, 1], -1, [0.5], "01", math.nan, np.array([0.0]), *NO_NUMBERS, *TOO_LARGE]
+    "seeds", [[], [1, 1], -1, 0.5, [0.5], "01", math.nan, np.array([0.0]), *NO_NUMBERS, *TOO_LARGE]
 )
 def test_seeds_are_different_whole_numbers(seeds):
     with pytest.raises(InputError, match=r"^seeds = .*: must be different whole numbers from 0 on"):
         simulate(SHORT, "all-local", seeds=seeds)
+
+
+@pytest.mark.parametrize("rate", [220, np.int64(220), np.float32(220.0)])
+def test_one_rate_may_be_a_number_of_numpy(rate):
+    [found] = simulate(SHORT, "all-local", rates=rate).outcomes
+    [expected] = simulate(SHORT, "all-local", rates=[220.0]).outcomes
+    assert found.tasks.time_ms.tolist() == expected.tasks.time_ms.tolist()
+
+
+@pytest.mark.parametrize("wrong", [{"seeds": [1, 2]}, {"seeds": []}, {"numbers": [0, 1]}])
+def test_episodes_have_a_seed_and_a_number_each(wrong):
+    [name] = wrong
+    with pytest.raises(InputError, match=rf"^{name}: must be one for each of the 1 episode"):
+        play(SHORT, "all-local", [episode(SHORT, 0, 0)], **wrong)
+    [found] = play(SHORT, "random", [episode(SHORT, 0, 0)], np.int64(7))
+    [same] = play(SHORT, "random", [episode(SHORT, 0, 0)], [7])
+    assert found.action.tolist() == same.action.tolist()
 
 
 def test_there_is_one_rate_at_least():
@@ -89,8 +106,11 @@ def test_there_is_one_rate_at_least():
         simulate(SHORT, "all-local", rates=[])
 
 
-@pytest.mark.parametrize("rates", [each for each in NO_NUMBERS if each is not None] + [10**400])
+@pytest.mark.parametrize(
+    "rates", [*(each for each in NO_NUMBERS if each is not None), "220", ["fast"], 10**400]
+)
 def test_rates_are_numbers(rates):
+    """A text is not a list of its characters: "220" would be three rates."""
     with pytest.raises(InputError, match=r"^rates = .*: must be numbers of tasks/s") as raised:
         simulate(SHORT, "all-local", rates=rates)
     assert len(str(raised.value)) < 200

@@ -59,7 +59,7 @@ def follow(page, cosmo, changed=lambda arguments: arguments):
             with _importable(Path.cwd()):
                 exec(compile(text, str(page), "exec"), {"__name__": "example"})
         elif language == "sh":
-            for line in text.splitlines():
+            for line in re.sub(r" *\\\n *", " ", text).splitlines():
                 if line.startswith("cosmo "):
                     words = shlex.split(line, comments=True)[1:]
                     words = [

@@ -188,7 +188,7 @@ def test_a_decision_on_the_very_end_may_send_but_has_no_transition():
     np.testing.assert_array_equal(done.start_ms[0, :30], 50.0 * np.arange(30))
     gained = task_utility(trainer.runs[0].scenario, outcome)
     assert done.reward[0].sum() == pytest.approx(gained.sum() - 4.0 * 30, rel=1e-9)
-    rows = trainer.sn.replay._rows[0, :30]
+    rows = trainer.sn.replay.saved()["rows"][0, :30]
     assert rows[:, sn_agent.TERMINAL].tolist() == [0.0] * 29 + [1.0]
     assert not rows[29, -11:].any()  # terminal: nothing is seen after it
     # The channel is swamped; tasks that are decided after the end are the last interval's.
@@ -258,7 +258,8 @@ def test_a_shift_of_utility_reaches_the_sn_and_not_the_en():
         plain.intervals.reward[0, :count] - 50.0 * number,
         atol=1e-6,
     )
-    np.testing.assert_array_equal(trainer.en.replay._rows, moved.en.replay._rows)
+    kept, same = (each.en.replay.saved() for each in (trainer, moved))
+    np.testing.assert_array_equal(kept["rows"], same["rows"])
 
 
 def test_exploration_decays_by_each_agents_own_decisions():
@@ -268,22 +269,31 @@ def test_exploration_decays_by_each_agents_own_decisions():
     notes = rollout.notes
     count = len(rollout.worlds.outcome(0).tasks)
     actions = notes.rows[0, :count, 15 + en_agent.ACTION].astype(int)
-    drawn = rollout._en_chance.choice[0, :count]
-    chance = rollout._en_chance.chance[0, :count]
-    epsilon = np.maximum(0.0, 1.0 - np.arange(count) / 400)  # tasks are decided in order here
-    explored = chance < epsilon
-    assert (actions[explored] == drawn[explored]).all()
-    assert 0 < explored[400:].sum() + 1 == 1
-    greedy = trainer.agents().en_actions(
-        np.zeros(1, np.int64), notes.rows[0, 500:501, :10], notes.rows[0, 500:501, 10:15]
-    )
-    assert actions[500] == greedy[0]
-    assert rollout._en_chance.steps[0] == count
+    local, remote = notes.rows[0, :count, :10], notes.rows[0, :count, 10:15]
+    greedy = trainer.agents().en_actions(np.zeros(count, np.int64), local, remote)
+    assert (actions[400:] == greedy[400:]).all()  # tasks are decided in order here
+    # Of three actions, one in three random ones is the greedy one, too.
+    epsilon = 1.0 - np.arange(400) / 400
+    other = (actions != greedy)[:400]
+    for part in (slice(0, 130), slice(130, 260), slice(260, 400)):
+        chance = 2.0 / 3.0 * epsilon[part]
+        spread = np.sqrt((chance * (1.0 - chance)).sum())
+        assert abs(other[part].sum() - chance.sum()) < 4.0 * spread
+
+
+def test_steps_of_exploration_go_on_in_the_next_episode():
+    trainer = Trainer(short_runs(0, rate=600), short_config(2, "exploration.steps=400"))
+    trainer.pretrain()
+    trainer.train_episode()
+    first = trainer.en_steps[0]
+    assert first > 400  # one for each task
+    trainer.train_episode()
+    assert trainer.en_steps[0] > first + 400
 
 
 def test_sn_transitions_in_the_replay_are_the_episodes_intervals():
     trainer, rollout = played_episode(short_runs(0), short_config())
-    rows = trainer.sn.replay._rows[0, : trainer.sn.replay.written[0]]
+    rows = trainer.sn.replay.saved()["rows"][0]
     done, start = rollout.intervals, sn_agent.EXTRA_COLUMNS
     count = int(done.count[0])
     assert len(rows) == count
@@ -301,7 +311,7 @@ def test_en_transitions_in_the_replay_have_their_utility_and_their_failures():
     trainer, rollout = played_episode(short_runs(0), short_config())
     outcome = rollout.worlds.outcome(0)
     gained = task_utility(trainer.runs[0].scenario, outcome)
-    rows = trainer.en.replay._rows[0, : trainer.en.replay.written[0]]
+    rows = trainer.en.replay.saved()["rows"][0]
     found = sorted(map(tuple, rows[:, [15 + en_agent.UTILITY, 15 + en_agent.FAILED]].tolist()))
     expected = sorted(
         (float(np.float32(u / 80.0)), float(o == FP))

@@ -27,9 +27,10 @@ from cosmo.workload import episode
 
 SHORT = (
     "episodes=2", "worlds=2", "window_ms=600.0", "en.steps=3", "en.batch=16", "en.hidden=4",
-    "en.joint=4", "en.kept_rounds=1", "en.tasks=1", "crowd.generations=2", "crowd.worlds=2",
-    "crowd.pairs=2", "crowd.window_ms=[150.0, 250.0]", "crowd.warmup_ms=50.0",
-    "crowd.kinds.ens=[1, 4]", "crowd.kinds.sns=[1, 4]", "crowd.kinds.named=[]",
+    "en.joint=4", "en.kept_rounds=1", "en.tasks=1", "multi_node.generations=2",
+    "multi_node.worlds=2", "multi_node.pairs=2", "multi_node.window_ms=[150.0, 250.0]",
+    "multi_node.warmup_ms=50.0",
+    "multi_node.kinds.ens=[1, 4]", "multi_node.kinds.sns=[1, 4]", "multi_node.kinds.named=[]",
 )  # fmt: skip
 CONFIG = load_next_config("universal", SHORT)
 
@@ -75,7 +76,7 @@ def test_a_step_is_as_long_as_the_way_up_is_steep_on_average():
 
 
 def test_worlds_are_of_all_kinds_and_never_of_one_en_with_one_sn():
-    kinds, random = load_next_config("universal").crowd.kinds, np.random.default_rng(4)
+    kinds, random = load_next_config("universal").multi_node.kinds, np.random.default_rng(4)
     drawn = [some_kind(load("paper"), kinds, random) for _ in range(80)]
     ens, sns = ([getattr(each, kind).count for each in drawn] for kind in ("en", "sn"))
     assert max(ens) > 15
@@ -99,7 +100,7 @@ def test_worlds_are_of_all_kinds_and_never_of_one_en_with_one_sn():
 
 
 def test_a_load_is_of_what_others_leave():
-    kinds = load_next_config("universal").crowd.kinds
+    kinds = load_next_config("universal").multi_node.kinds
     kinds = kinds.model_copy(update={"load": (0.5, 0.5), "rate": (0.0, 1e6)})
     nodes = {"en.cycles_per_ms": [1000.0, 3000.0], "en.slots": [2, 1], "en.count": 2}
     nodes |= {"sn.cycles_per_ms": [8000.0], "sn.slots": [4]}
@@ -111,7 +112,10 @@ def test_a_load_is_of_what_others_leave():
 def test_the_objective_is_success_less_updates_or_net_utility():
     trainers = [
         MultiNodeTrainer(
-            load("paper"), 0, CONFIG.crowd.model_copy(update={"objective": name, "thrift": 0.5}), 1
+            load("paper"),
+            0,
+            CONFIG.multi_node.model_copy(update={"objective": name, "update_cost_weight": 0.5}),
+            1,
         )
         for name in ("success", "utility")
     ]
@@ -132,7 +136,7 @@ def test_what_updates_cost_is_counted_in_successful_tasks_a_task():
 
 def test_any_number_of_processes_finds_the_same_bits():
     # More processes than candidates: some have nothing to play.
-    trainers = [MultiNodeTrainer(load("paper"), 3, CONFIG.crowd, 2, each) for each in (1, 5)]
+    trainers = [MultiNodeTrainer(load("paper"), 3, CONFIG.multi_node, 2, each) for each in (1, 5)]
     curves = [[each.train_generation(number) for number in (0, 1)] for each in trainers]
     assert curves[0] == curves[1]
     one, other = (each.saved() for each in trainers)
@@ -176,7 +180,7 @@ def test_it_is_one_run():
 def test_the_controller_of_the_package_is_of_the_preset():
     told = load_controller(shipped("cosmo-next")).description
     recorded, preset = told["training"], load_next_config("universal").model_dump(mode="json")
-    begun, begins = recorded["crowd"].pop("start"), preset["crowd"].pop("start")
+    begun, begins = (each["multi_node"].pop("start") for each in (recorded, preset))
     assert recorded == preset
     # The preset begins with the slopes that were set by hand after this training (see its card).
     assert {name for name in begins if begun[name] != begins[name]} == {"subset_size"}
@@ -184,19 +188,19 @@ def test_the_controller_of_the_package_is_of_the_preset():
 
 
 def test_training_begins_where_the_configuration_says():
-    crowd = load_next_config("universal").crowd
-    begun = MultiNodeTrainer(load("paper"), 0, crowd, 1).scaled
+    config = load_next_config("universal").multi_node
+    begun = MultiNodeTrainer(load("paper"), 0, config, 1).scaled
     for place, row in enumerate(begun):
         for name, value in row._asdict().items():
-            assert value == pytest.approx(crowd.start[name][place], rel=1e-9, abs=1e-12), name
-    plain = MultiNodeTrainer(load("paper"), 0, crowd.model_copy(update={"start": {}}), 1).scaled
+            assert value == pytest.approx(config.start[name][place], rel=1e-9, abs=1e-12), name
+    plain = MultiNodeTrainer(load("paper"), 0, config.model_copy(update={"start": {}}), 1).scaled
     assert plain.middle == pytest.approx(START)
     assert set(plain.by_size) == {0.0}
 
 
 def test_a_start_with_a_parameter_missing_is_refused():
-    start = dict(load_next_config("universal").crowd.start)
+    start = dict(load_next_config("universal").multi_node.start)
     del start["drain_rate"]
-    fields = load_next_config("universal").crowd.model_dump() | {"start": start}
+    fields = load_next_config("universal").multi_node.model_dump() | {"start": start}
     with pytest.raises(ValueError, match="wrong: drain_rate"):
         MultiNodeConfig(**fields)

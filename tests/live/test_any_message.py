@@ -189,7 +189,7 @@ def test_no_method_sees_a_number_that_no_sn_could_have_sent(messages, use):
         node, clock, before = _node("en", use)
         one = node.connections[0]
         for message in messages:
-            one._take(message)
+            one.take(message)
         seen = node.core.sight(task(0), clock.now()).arrays()
         assert np.isfinite(seen.status).all()
         assert (seen.status <= one._claims._most).all()
@@ -199,7 +199,7 @@ def test_no_method_sees_a_number_that_no_sn_could_have_sent(messages, use):
         assert 0.0 <= one.round_trip_ms < 1e6
         assert _taken(node, clock) == before
         told = node.log._stream.getvalue().count("not believed")
-        assert told <= node.counters.get("peer_lies_total", sn="sn0")
+        assert told <= node.counters.get("implausible_messages_total", sn="sn0")
         await node.close()
 
     play(scene())

@@ -58,11 +58,11 @@ def test_only_names_that_are_allowed_are_let_in(tmp_path):
             assert await outcome(AsyncClient(here.address)) == grpc.StatusCode.UNAVAILABLE
             # An EN with a good certificate that is of another name.
             false = {**use, **_tls(ours, "ue0")}
-            async with started("en", {**false, "name": "en0"}, [there.address]) as liar:
+            async with started("en", {**false, "name": "en0"}, [there.address]) as impostor:
                 with pytest.raises(grpc.aio.AioRpcError) as error:
-                    await liar.node.connections[0].execute(TASK, 10.0)
+                    await impostor.node.connections[0].execute(TASK, 10.0)
                 assert error.value.code() == grpc.StatusCode.PERMISSION_DENIED
-                assert not liar.node.connections[0].connected
+                assert not impostor.node.connections[0].connected
 
     play(scene())
 

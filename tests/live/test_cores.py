@@ -15,7 +15,7 @@ from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
 from cosmo.live.limits import Buckets
 from cosmo.live.link import Link
 from cosmo.live.tasks import Fate
-from cosmo.node import Dispatcher, Method, Updater
+from cosmo.node import DONE, Dispatcher, Method, Updater
 from cosmo.policy.rules.run import RuleDispatcher
 from live.cores import Moody, Wires, en_node, sn_node, task
 from observations import site
@@ -58,6 +58,30 @@ def test_a_subclass_of_a_rule_decides_and_hears_in_its_own_way():
         clock.run()
     assert (wires.sent, wires.answers) == ([], {0: Fate.DONE, 1: Fate.DONE})
     assert heard == [0]
+
+
+def test_a_dispatcher_hears_on_a_node_wherever_its_observe_is_from():
+    """A simulation calls it, too."""
+
+    class Listening(Dispatcher):
+        def __init__(self, heard):
+            self.observe = lambda feedback: heard.append(feedback.task.tolist())
+
+    class Listens(Method):
+        """Is told of all fates."""
+
+        def __init__(self):
+            self.heard = []
+
+        def dispatcher(self, site):
+            return Listening(self.heard)
+
+    listens = Listens()
+    runner = DispatcherRunner(listens, site(load("paper")), 0)
+    for number in (3, 4):
+        runner.note_fate(number, 0, DONE, True, 5.0)
+    runner.deliver_feedback()
+    assert listens.heard == [[3, 4]]
 
 
 def test_a_lost_task_is_done_here_once_if_there_is_time_and_room():

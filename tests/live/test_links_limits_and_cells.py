@@ -1,6 +1,7 @@
 """Small parts of live nodes, with numbers that can be checked on paper."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from cosmo.live.smoothed import Estimates, Throughput
 from cosmo.live.top import Sample, line_of
 from cosmo.live.worker import function_of
 from cosmo.node import Links
-from cosmo.workload import Tasks
+from cosmo.workload import Tasks, episode
 
 
 def _links(up_mbps=8.0, hops=3, hop_delay_ms=2.0):
@@ -229,21 +230,22 @@ def test_a_line_of_top():
     assert line_of("here:1", [], [], 4.0) == ("here:1", "absent", *["–"] * 6)
 
 
-def _tasks(times, size=128_600 / 8):
-    """1 ms on a channel of 128.6 Mbps."""
+def _reached(scenario, times, size=128_600 / 8):
+    """Tasks that take 1 ms on a channel of 128.6 Mbps."""
     count = len(times)
-    return Tasks(
+    tasks = Tasks(
         time_ms=np.array(times, float), en=np.zeros(count, np.int64),
         ue=np.zeros(count, np.int64), input_bytes=np.full(count, size),
         cycles=np.full(count, 1e5), deadline_ms=np.full(count, 100.0),
     )  # fmt: skip
+    return arrivals_at_ens(scenario, replace(episode(scenario, 0, 0), tasks=tasks))
 
 
 def test_tasks_wait_for_the_channel_and_contend_if_they_do():
     scenario = load("paper", ["access.overhead_ms=0.25", "access.contention_ms=0.5"])
-    found = arrivals_at_ens(scenario, _tasks([10.0, 10.5, 20.0]))
+    found = _reached(scenario, [10.0, 10.5, 20.0])
     assert found.time_ms.tolist() == pytest.approx([11.25, 13.0, 21.25])
-    assert found.requested_ms.tolist() == [10.0, 10.5, 20.0]
+    assert found.order.tolist() == [0, 1, 2]
 
 
 def test_a_ue_that_comes_into_range_later_asks_again_if_its_last_chance_is_not_over():
@@ -252,10 +254,10 @@ def test_a_ue_that_comes_into_range_later_asks_again_if_its_last_chance_is_not_o
     scenario = load("paper", [*ways, "episode.undecided_after_ms=500"])
     # In range from 4 s to 14 s. The last chance of the first is over before; the second asks at
     # 4 s, which is too late by then, but it takes the channel for 1 ms.
-    found = arrivals_at_ens(scenario, _tasks([3390.0, 3400.0, 3990.0, 13_990.0, 14_001.0]))
+    found = _reached(scenario, [3390.0, 3400.0, 3990.0, 13_990.0, 14_001.0])
     never = math.nan
     np.testing.assert_allclose(found.time_ms, [never, never, 4002.5, 13_991.0, never])
-    np.testing.assert_allclose(found.requested_ms, [never, never, 4000.0, 13_990.0, never])
+    assert found.order.tolist() == [2, 3]
     np.testing.assert_allclose(found.residual_ms, [0.0, 0.0, 6000.0, 9.0, 0.0])
 
 
@@ -263,7 +265,7 @@ def test_the_residual_time_of_a_ue_that_turns_is_until_the_next_edge():
     ways = ["mobility.radius_m=5", "mobility.speed_m_per_s=1", "mobility.distances_m=[2, 1, 1, 1]"]
     ways += ["access.overhead_ms=0", "mobility.at_edge=turn", "mobility.residual_cap_ms=20000"]
     # At an edge after 7 s, and then every 10 s.
-    found = arrivals_at_ens(load("paper", ways), _tasks([5999.0, 6999.0, 7999.0, 17_000.0]))
+    found = _reached(load("paper", ways), [5999.0, 6999.0, 7999.0, 17_000.0])
     assert found.residual_ms.tolist() == pytest.approx([1000.0, 0.0, 9000.0, 9999.0], abs=1e-6)
 
 

@@ -38,7 +38,7 @@ def test_samples_of_one_counter_have_the_same_labels():
                 name = ast.literal_eval(call.args[0])
                 labels.setdefault(name, set()).add(tuple(sorted(k.arg for k in call.keywords)))
     # Of an EN's and a picker's peers, and of an SN's: no node is both.
-    assert labels.pop("peer_lies_total") == {("sn",), ("en",)}
+    assert labels.pop("implausible_messages_total") == {("sn",), ("en",)}
     assert {name: each for name, each in labels.items() if len(each) > 1} == {}
 
 

@@ -24,23 +24,25 @@ async def node_of(*lines, **fields):
         await serving.stop(0)
 
 
-def test_an_endpoint_that_fails_again_is_left_alone_for_twice_as_long():
+def test_an_endpoint_that_fails_again_is_left_alone_for_twice_as_long(monkeypatch):
     async def scene():
         async with node_of("10.0.0.1:80", "10.0.0.2:80") as node:
-            core, clock = node.core, node.clock
+            core, now_ms = node.core, [1000.0]
+            monkeypatch.setattr(node.clock, "now", lambda: now_ms[0])
+
+            def is_reachable_after(pause_ms):
+                now_ms[0] += pause_ms
+                core.cancel(node.decide(SimpleNamespace(answer=b"", alone=False), headers()))
+                return core.is_reachable(0)
+
             for pause_ms in (200.0, 400.0, 800.0, 1600.0, 3200.0, 5000.0, 5000.0):
-                before = clock.now()
                 core.broke(0, unreachable=True)
-                after = clock.now()
-                assert not core.is_reachable(0)
-                until_ms = core._away_until.pop(0)  # as if the time had passed
-                assert until_ms - after <= pause_ms <= until_ms - before
-                core._shut_again()
+                assert not is_reachable_after(pause_ms - 1.0)
+                assert is_reachable_after(1.0)
             core.worked(0)
-            before = clock.now()
             core.broke(0, unreachable=True)
-            assert core._away_until[0] - before >= 200.0
-            assert core._away_until[0] - clock.now() <= 200.0
+            assert not is_reachable_after(199.0)
+            assert is_reachable_after(1.0)
 
     play(scene())
 
@@ -64,7 +66,8 @@ def test_an_error_of_an_endpoint_that_took_over_does_not_count_as_its_work():
             Proxy(serving.address) as proxy,
         ):
             core = serving.node.core
-            first, second = (serving.node._columns[f"10.0.0.{k}:80"] for k in (1, 2))
+            addresses = [each.endpoint.address for each in core.places]
+            first, second = (addresses.index(f"10.0.0.{k}:80") for k in (1, 2))
 
             async def served(by, status):
                 stream, _ = await proxy.ask(with_subset(headers(), "10.0.0.1:80"))
@@ -72,12 +75,19 @@ def test_an_error_of_an_endpoint_that_took_over_does_not_count_as_its_work():
                 await stream.read()
                 stream.cancel()
 
-            core._faults[second] = 4
-            await served("10.0.0.2:80", 503)
-            assert core._faults[second] == 4
-            await served("10.0.0.2:80", 200)
-            assert core._faults[second] == 0
-            assert core._faults[first] == 10  # could not be reached, twice
+            def fails(times):
+                for _ in range(times):
+                    core.broke(second, unreachable=False)
+
+            fails(4)
+            await served("10.0.0.2:80", 503)  # would be the fifth
+            assert core.is_reachable(second)
+            await served("10.0.0.2:80", 200)  # forgives all of them
+            fails(4)
+            assert core.is_reachable(second)
+            fails(1)
+            assert not core.is_reachable(second)
+            assert not core.is_reachable(first)  # the proxy could not reach it
 
     play(scene())
 

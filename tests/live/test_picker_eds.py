@@ -19,7 +19,7 @@ def at(number, health=HEALTHY, weight=0, priority=0):
 
 def present(serving):
     return {
-        place.endpoint.address: place.endpoint.slots
+        place.endpoint.address: place.endpoint.node.slots
         for place in serving.node.core.places
         if place.present
     }
@@ -163,7 +163,7 @@ def test_an_envoy_of_such_a_picker_asks_the_same_server():
 def test_every_weight_that_is_taken_can_be_said_as_slots():
     found = [eds.Weighed("10.0.0.1:80", 1), eds.Weighed("10.0.0.2:80", 1_000_000)]
     ends = endpoints_of(eds.lines_of(found, 8), picker_config().picker)
-    assert [each.slots for each in ends] == [8, 999_999]
+    assert [each.node.slots for each in ends] == [8, 999_999]
 
 
 def test_an_address_with_a_zone_is_refused_before_it_is_acknowledged():

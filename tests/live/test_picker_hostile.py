@@ -161,12 +161,17 @@ def test_a_flood_of_one_connection_leaves_turns_to_the_others():
             )
             reading = asyncio.create_task(_read_all(flood.reader))
             flood.says(said)
-            core = serving.node.core
-            before, last = core._numbers, core._numbers + 3000
+            counters = serving.node.counters
+
+            def decided():
+                return sum(n for name, _, n in counters.samples() if name == "decisions_total")
+
+            before, last = decided(), decided() + 3000
             most = 0  # requests of the flood between two turns of others
             while before < last:
                 await asyncio.sleep(0)
-                most, before = max(most, core._numbers - before), core._numbers
+                now = decided()
+                most, before = max(most, now - before), now
             assert most < 1000  # a turn is 4 ms, and all of them take half a second
             assert len(await proxy.request()) == 3
             reading.cancel()
@@ -218,18 +223,13 @@ def test_a_connection_without_calls_ends_and_one_with_a_call_stays(monkeypatch):
     monkeypatch.setattr("cosmo.live.picker.listener._LOOK_S", 0.02)
 
     async def scene():
-        async with (
-            picker(limits__idle_s=1.0) as serving,
-            Raw(serving) as busy,
-            Raw(serving) as idle,
-        ):
+        async with picker(limits__idle_s=1.0) as serving, Raw(serving) as busy:
             busy.asks(1)
             await until(lambda: serving.node.in_flight == 1, "it was decided on")
-            assert len(serving._listener._connections) == 2
-            start = asyncio.get_running_loop().time()
-            async with asyncio.timeout(LIMIT_S):
+            start = asyncio.get_running_loop().time()  # however long what follows takes
+            async with Raw(serving) as idle, asyncio.timeout(LIMIT_S):
                 await idle.reader.read()  # until the picker hangs up
-            assert asyncio.get_running_loop().time() - start > 0.5
+            assert asyncio.get_running_loop().time() - start > 0.9
             assert serving.node.in_flight == len(serving._listener._connections) == 1
 
     play(scene())

@@ -126,7 +126,8 @@ def test_an_endpoint_with_a_broken_page_is_silent_and_still_served(page, result)
             await until(lambda: math.isnan(cache(serving, made[0]).source_ms), "it is silent")
             name = made[0].address
             assert counted(serving, "scrapes_total", sn=name, result=result) >= 1
-            assert (counted(serving, "peer_lies_total", sn=name) >= 1) == (result != "failed")
+            implausible = counted(serving, "implausible_messages_total", sn=name)
+            assert (implausible >= 1) == (result != "failed")
             # Nothing is known of it, so that it is the better choice by own requests alone.
             assert (await proxy.request())[0] == name
             made[0].answers.set()
@@ -302,7 +303,7 @@ def test_pickers_come_by_any_name_up_to_as_many_as_the_agent_expects():
     play(scene())
 
 
-def test_an_agent_that_lies_is_not_believed_and_its_service_is_still_used():
+def test_an_agent_with_implausible_messages_is_not_believed_and_its_service_is_still_used():
     async def scene():
         async with (
             services(1) as [service],
@@ -315,8 +316,8 @@ def test_an_agent_that_lies_is_not_believed_and_its_service_is_still_used():
             await until(lambda: knows(serving, service, 0.0), "it is known")
             [out] = [each.out for each in agent.node._states if each.out is not None]
             out.put_nowait(wire.FromSn(status=wire.Status(sequence=10**5, numbers=[float("nan")])))
-            lies = {"sn": service.address}
-            await until(lambda: counted(serving, "peer_lies_total", **lies) == 1, "it is a lie")
+            counter, sn = "implausible_messages_total", service.address
+            await until(lambda: counted(serving, counter, sn=sn) == 1, "it is implausible")
             await until(
                 lambda: math.isnan(cache(serving, service).source_ms), "nothing is believed of it"
             )
@@ -531,6 +532,27 @@ def test_endpoints_and_what_is_asked_of_them_can_change_while_a_picker_runs():
             gone = made[0].asked
             await asyncio.sleep(0.05)
             assert made[0].asked <= gone + 1
+
+    play(scene())
+
+
+def test_what_agents_have_said_stays_if_something_else_of_the_table_changes():
+    async def scene():
+        async with (
+            services(1) as made,
+            agents(made) as [agent],
+            picker(listed(made, [f"push={agent.port}"]), **LSQ, picker__inputs="push") as serving,
+        ):
+            await until(lambda: knows(serving, made[0], 0.0), "it is known")
+            changed = changed_config(serving.config, {"picker.ranked": 1, "picker.shed": True})
+            reload(serving, lambda: changed)
+            assert serving.config == changed
+            assert knows(serving, made[0], 0.0)
+            renamed = changed_config(changed, {"picker.agent_name": "agents"})
+            reload(serving, lambda: renamed)  # by certificates, which are for another channel
+            assert not knows(serving, made[0], 0.0)
+            await until(lambda: knows(serving, made[0], 0.0), "it is heard again")
+            assert serving.log._stream.getvalue().count("sn connected") == 2
 
     play(scene())
 

@@ -25,6 +25,7 @@ from cosmo.live.realtime import RealClock
 from cosmo.live.sites import site_of_node
 from cosmo.node import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
 from cosmo.policy.registry import method
+from cosmo.scenario.topology import Node
 from live.nodes import play, until
 from live.services import services, vllm_page
 
@@ -79,7 +80,8 @@ def filled(page, **numbers):
 
 
 def site(slots=4, storage=1000.0):
-    shape = Endpoint("127.0.0.1:1", slots, 1.0, storage, 100, 1000.0, 1000.0)
+    node = Node(slots=slots, cycles_per_ms=1.0, storage_bytes=storage, queue_capacity=100)
+    shape = Endpoint("127.0.0.1:1", node, 1000.0, 1000.0)
     return site_of_node(load_config("picker"), [shape])
 
 
@@ -242,7 +244,7 @@ def test_whatever_a_page_says_is_a_plausible_reading_or_refused(page):
 def test_whatever_a_load_report_says_is_a_plausible_reading_or_refused(form, content):
     try:
         report = load_reports.report_of({b"endpoint-load-metrics": form + content})
-        told = load_reports.state_told(report)
+        told = load_reports.reported_state(report)
         reading = load_reports.reading_of(report, load_names("vllm"), 4, 1)
     except ImplausibleError:
         return
@@ -360,11 +362,11 @@ def test_a_report_of_a_service_node_is_its_state():
         {b"endpoint-load-metrics-bin": binary(
             named_metrics={f"cosmo.{name}": value for name, value in state.items()})}
     )  # fmt: skip
-    told = load_reports.state_told(report)
+    told = load_reports.reported_state(report)
     assert np.array(told)[[IDLE, WORK, REQUESTS]].tolist() == [2.0, 70.0, 5.0]
     del report["named_metrics.cosmo.tasks"]
     with pytest.raises(ImplausibleError, match="all of cosmo's"):
-        load_reports.state_told(report)
+        load_reports.reported_state(report)
 
 
 @pytest.mark.parametrize(

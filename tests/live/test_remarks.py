@@ -3,8 +3,8 @@
 import numpy as np
 
 from cosmo import load
+from cosmo.live.dispatcher_runner import LOOK_EVERY, Remarks
 from cosmo.live.guarded_dispatcher import GuardedDispatcherRunner
-from cosmo.live.remarks import LOOK_EVERY, Remarks
 from cosmo.node import Dispatcher, Method
 from cosmo.policy.registry import method
 from cosmo.world import site_of

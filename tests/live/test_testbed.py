@@ -33,9 +33,6 @@ def flags(*settings):
     return [part for each in settings for part in ("--set", each)]
 
 
-PLANS = Path(__file__).parents[2] / "docs" / "plans"
-
-
 def test_plans_of_the_docs_play_episodes_that_nothing_was_put_right_on():
     plans = sorted(PLANS.glob("live*.toml"))
     assert len(plans) > 2
@@ -63,12 +60,6 @@ def test_mistakes_are_one_line(arguments, line, cosmo):
     assert (code, out) == (2, "")
     assert err.startswith(f"cosmo: {line}")
     assert err.count("\n") == 1
-
-
-def test_what_has_taken_the_place_of_live_run_is_said(cosmo):
-    code, _, err = cosmo("live", "run", "held-out", "--scale", "2", "-m", "priced-books")
-    assert code == 2
-    assert err.startswith("cosmo: live run: is now an engine: cosmo compare METHOD… --engine")
 
 
 def test_what_nodes_that_decide_by_themselves_cannot_do_is_refused():

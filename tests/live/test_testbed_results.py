@@ -36,7 +36,7 @@ def test_what_became_of_tasks_is_told_in_the_simulator_s_terms():
     zero = np.zeros(7, np.int64)
     en = np.array([0, 0, 1, 1, 0, 1, 0])
     tasks = Tasks(10.0 * one, en, zero, one, one, one)
-    reached = Arrivals(13.0 * one, 12.0 * one, one)
+    reached = Arrivals(13.0 * one, one, np.arange(7))
     told = _told(fate, where, late_p99_ms=3.0, late_most_ms=4.0)
     facts = [
         {"timer_p99_ms": 5.0, "timer_most_ms": 8.0, "decision_p99_ms": 0.5, "faults": 1.0},

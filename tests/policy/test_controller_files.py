@@ -91,7 +91,7 @@ FIELDS = [
     ("cosmo", "runs.0.seed"), ("cosmo", "runs.0.expects"), ("cosmo", "runs.0.expects.rate"),
     ("cosmo", "training.encoder.semantic"), ("cosmo", "training.sn.intervals_ms"),
     ("cosmo", "training.en.hierarchical"), ("cosmo", "training.en.with_age"),
-    ("cosmo-next", "training.en.failure"), ("cosmo-next", "training.en.books"),
+    ("cosmo-next", "training.en.failure"), ("cosmo-next", "training.en.own_traffic"),
     ("cosmo-next", "training.sn.near"), ("cosmo-next", "training.spans.slack"),
     ("cosmo-next", "training.spans.look"), ("cosmo-next", "training.spans"),
 ]  # fmt: skip
@@ -121,6 +121,16 @@ def test_a_wrong_field_is_named(tmp_path, method, field, value):
     assert "\n" not in line
     assert len(line) < 400
     assert field.rpartition(".")[2] in line
+
+
+def test_a_controller_of_an_earlier_version_is_to_be_trained_again(tmp_path):
+    told = _told("cosmo-next")
+    en = told["training"]["en"]
+    en["books"], en["haste"] = en.pop("own_traffic"), en.pop("delay_cost")
+    _write(tmp_path, told, _arrays("cosmo-next"))
+    line = r"training\.en\.own_traffic: is missing; train it again, with this version"
+    with pytest.raises(InputError, match=line):
+        load_controller(tmp_path)
 
 
 def test_a_changed_file_is_damage(tmp_path):

@@ -7,6 +7,7 @@ from cosmo import InputError, load, load_controller, method, play
 from cosmo.node import (
     DONE,
     EXPIRED,
+    GIVEN_UP,
     IDLE,
     REFUSED,
     REQUESTS,
@@ -266,6 +267,19 @@ def test_an_sn_that_lets_a_task_expire_in_silence_may_be_down_until_it_is_heard(
     assert chance(10_100.0) > 0.9 * up
     rule.observe(_back(column, 3, 10_050.0, EXPIRED, in_time=False))  # it came before that
     assert chance(10_100.0) > 0.9 * up
+
+
+@pytest.mark.parametrize(("fate", "heard"), [(DONE, True), (REFUSED, True), (GIVEN_UP, False)])
+def test_an_answer_is_a_sign_of_life_and_what_an_en_gives_up_itself_is_none(fate, heard):
+    """On a real node a client may leave, or a deadline pass, before anything has come."""
+    rule, state, column = _estimate(P)
+    cell = 0, 0, column
+    _sent(state, column, 50.0, 55.0, 0)
+    rule.observe(_back(column, 0, 130.0, EXPIRED, in_time=False))
+    _sent(state, column, 140.0, 145.0, 1)
+    rule.observe(_back(column, 1, 150.0, fate, in_time=False))
+    assert state.heard_at[cell] == (150.0 if heard else -np.inf)
+    assert state.silent_at[cell] == (-np.inf if heard else 130.0)
 
 
 def test_equal_sns_are_used_in_turn_where_rivals_load_them():
@@ -644,8 +658,8 @@ def test_unreported_change_builds_up_and_some_ens_are_informed_before_others():
 def test_an_sn_that_is_often_full_reports_more():
     dear = site(load("campus", [*SIZE, "utility.update_weight=4000.0"]))
     calm, boost = (
-        multi_node_updates.updater(dear, P._replace(full_boost=press, full_window_ms=60.0))
-        for press in (0.0, 3e4)
+        multi_node_updates.updater(dear, P._replace(full_boost=boost, full_window_ms=60.0))
+        for boost in (0.0, 3e4)
     )
     boost.decide(_seen(30.0, 20.0, storage=0.0))
     assert boost.state.full_share[0, 0] == pytest.approx(20.0 / 80.0)
@@ -681,7 +695,7 @@ def test_the_controller_of_the_package_needs_no_checkpoint_and_says_what_it_is()
     assert ours.dispatcher(SITE).rule.decide is multi_node.decide
     assert isinstance(ours.dispatcher(site(load("paper"))), PairDispatcher)
     folder = shipped("cosmo-next")
-    assert load_controller(folder).description["training"]["crowd"]["objective"] == "success"
+    assert load_controller(folder).description["training"]["multi_node"]["objective"] == "success"
     assert sum(each.stat().st_size for each in folder.iterdir()) < 1_000_000
     card = (folder / "CARD.md").read_text()
     for what in ("Trained on", "Seeds", "Results", "Where not to use it"):
@@ -694,11 +708,11 @@ def test_parts_can_be_left_out():
     ours, silent = (method(name) for name in ("cosmo-next", "cosmo-next:off=updates"))
     assert silent.dispatcher(SITE).state.p.status_value == 0.0
     assert ours.dispatcher(SITE).state.p.status_value > 0.0
-    assert profile_of(SITE, method("cosmo-next:off=keeping").dispatcher(SITE).state.p).uses.all()
-    calm = method("cosmo-next:off=pressure").updater(SITE).state.p
+    assert profile_of(SITE, method("cosmo-next:off=subset").dispatcher(SITE).state.p).uses.all()
+    calm = method("cosmo-next:off=full_boost").updater(SITE).state.p
     assert calm == ours.updater(SITE).state.p._replace(full_boost=0.0)
     middle = load_controller(shipped("cosmo-next")).agents.multi_node.scaled.middle
-    assert method("cosmo-next:off=shape").updater(SITE).state.p == pytest.approx(middle)
+    assert method("cosmo-next:off=scaling").updater(SITE).state.p == pytest.approx(middle)
     assert ours.updater(SITE).state.p != pytest.approx(middle)
     with pytest.raises(
         InputError, match="off = 'update': is no part of the multi-node controller, did you mean"

@@ -128,7 +128,7 @@ def test_spans_are_shares_of_the_longest_deadline():
         evidence=0.75, oldest=1.5, horizons=(1, 1, 1), variation=1, look=1, rest=1,
     )  # fmt: skip
     given = dict.fromkeys((field.name for field in fields(NextSettings)), 0.0)
-    given |= {"failure": 2.0, "margin": 0.1, "haste": 5.0, "least_chance": 0.3, "spans": spans}
+    given |= {"failure": 2.0, "margin": 0.1, "delay_cost": 5.0, "least_chance": 0.3, "spans": spans}
     here = site(load("paper", ["workload.deadline.clip_ms=[60, 200]"]))
     assert settings_at(NextSettings(**given), here) == SiteSettings(
         failure=2.0, margin=0.1, haste_per_ms=0.025, least_chance=0.3, slots_ms=100.0,

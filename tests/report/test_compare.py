@@ -1,6 +1,7 @@
 """Comparing from Python: names and objects, tables, verdicts, a page."""
 
 import re
+from typing import ClassVar
 
 import numpy as np
 import polars
@@ -9,6 +10,7 @@ from small import SHORT
 
 import cosmo
 from cosmo import Dispatcher, InputError, Method
+from cosmo.device import chosen_device
 from cosmo.report.tables import standings_table
 from cosmo.report.verdict import Standing, Verdict, verdict
 from cosmo.workload import episode, write_trace
@@ -34,6 +36,30 @@ def comparison():
         episodes=3,
         settings=SHORT,
     )
+
+
+class Placed(Mine):
+    """Notes on which device rules are played while it is made."""
+
+    seen: ClassVar[list[str]] = []
+
+    def dispatcher(self, site):
+        self.seen.append(chosen_device())
+        return self
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu", None])
+def test_the_device_is_chosen_for_one_comparison(device, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("COSMO_DEVICE", raising=False)
+    Placed.seen.clear()
+    found = cosmo.compare(
+        "paper", [Placed, "local-until-full"], seeds=0, episodes=1, settings=SHORT, device=device
+    )
+    assert set(Placed.seen) == {device or "cpu"}
+    assert chosen_device() == "cpu"  # as before
+    mine, rule = found.to_frame().partition_by("method")
+    assert mine.drop("method").equals(rule.drop("method"))  # wherever it was played
 
 
 def test_objects_and_names_play_the_same_workloads(comparison):

@@ -67,13 +67,13 @@ def test_every_method_of_the_registry_has_a_sentence_and_a_reference():
 
 
 def test_intervals_stay_within_what_a_metric_can_be():
-    from cosmo.report.page_data import _shown
+    from cosmo.report.page_data import mean_text
 
-    assert _shown("update_cost_rate", 4.5, 8.1, 3) == "4.5 (0.0 to 12.6)"
-    assert _shown("success_rate", 0.999, 0.003, 3) == "99.9 % (99.6 to 100.0)"
-    assert _shown("success_rate", 0.9, 0.003, 3) == "90.0 ± 0.3 %"
-    assert _shown("net_utility_per_task", 1.0, 3.0, 3) == "1.0 ± 3.0"
-    assert _shown("success_rate", None, None, 0) == "–"
+    assert mean_text("update_cost_rate", 4.5, 8.1, 3) == "4.5 (0.0 to 12.6)"
+    assert mean_text("success_rate", 0.999, 0.003, 3) == "99.9 % (99.6 to 100.0)"
+    assert mean_text("success_rate", 0.9, 0.003, 3) == "90.0 ± 0.3 %"
+    assert mean_text("net_utility_per_task", 1.0, 3.0, 3) == "1.0 ± 3.0"
+    assert mean_text("success_rate", None, None, 0) == "–"
 
 
 def _results(values, rates=(320.0,), arrivals="poisson", paper=0.6):

@@ -1,6 +1,6 @@
 """The words of a verdict, and the data of a page, from standings and recordings made by hand."""
 
-from cosmo.report.page import _shared
+from cosmo.report.page import with_common_columns
 from cosmo.report.verdict import Standing, Verdict
 from cosmo.study.statistics import Difference
 
@@ -53,10 +53,10 @@ def test_a_page_has_the_columns_of_a_common_workload_once_and_loses_none():
     columns = {**common, "delays": [[12.34, 5.0], [0.06, 7.56]]}
     same = {"method": "a", "tasks": {**columns, "bytes": [10, 20], "action": [0, 1]}}
     other = {"method": "b", "tasks": {**columns, "bytes": [10, 21], "action": [1, 1]}}
-    found = _shared([same, other])
+    found = with_common_columns([same, other])
     assert found["workload"] == common
     rounded = {"delays": [[12.3, 5], [0.1, 7.6]]}  # ms, as the page shows them
     for given, kept in zip((same, other), found["recordings"], strict=True):
         assert kept["method"] == given["method"]
         assert found["workload"] | kept["tasks"] == given["tasks"] | rounded
-    assert _shared([]) == {"workload": {}, "recordings": []}
+    assert with_common_columns([]) == {"workload": {}, "recordings": []}

@@ -53,6 +53,17 @@ def test_a_field_of_training_that_came_later_renames_nothing_at_its_default():
     assert kept.config("cosmo").sn.utility_shift == 0.0
 
 
+def test_a_study_whose_training_has_settings_of_an_earlier_version_is_to_be_carried_out_again():
+    data = {"train": [{"name": "cosmo-next", "method": "cosmo-next"}]}
+    plan = small_plan(("cosmo-next",), **data)
+    told = plan.resolved()
+    settings = told["training"]["cosmo-next"]["en"]
+    settings["books"] = settings.pop("own_traffic")
+    line = r"resolved\.training\.cosmo-next: en\.own_traffic: .*; carry the study out again"
+    with pytest.raises(InputError, match=line):
+        plan_from(plan.model_dump(mode="json"), told)
+
+
 def _engines(unit):
     """Where a unit's runs are played, and where they are trained."""
     [played] = {scenario.engine for scenario in unit.played_on}

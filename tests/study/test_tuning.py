@@ -13,6 +13,7 @@ from small import SHORT, Odd, do_odd
 
 import cosmo
 from cosmo import Dispatcher, InputError, Method, load
+from cosmo.device import chosen_device
 from cosmo.learn.run import VALIDATION_EPISODES
 from cosmo.policy.parameters import Positive, Share
 from cosmo.seeds import Draws
@@ -105,6 +106,40 @@ def test_only_validation_episodes_are_played_and_the_check_has_its_own():
     lead = found.difference
     assert lead.mean == pytest.approx(found.best_mean - found.default_mean)
     assert repr(found).startswith("<Tuned Hasty:slack=")
+
+
+_PLACED = """
+import numpy as np
+from cosmo import Dispatcher, Method
+from cosmo.device import chosen_device
+
+class Placed(Method, Dispatcher):
+    def __init__(self, x: float = 0.0) -> None:
+        pass
+
+    def dispatcher(self, site):
+        with open({notes!r}, "a") as notes:
+            notes.write(chosen_device() + " ")
+        return self
+
+    def decide(self, tasks):
+        return np.zeros(len(tasks), np.int64)
+"""
+
+
+def test_processes_of_a_tuning_play_on_its_device(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("COSMO_DEVICE", raising=False)
+    notes, source = tmp_path / "notes", tmp_path / "placed.py"
+    source.write_text(_PLACED.format(notes=str(notes)))
+    cosmo.tune(
+        "paper", f"{source}:Placed", {"x": [1.0]}, seeds=0, episodes=1, settings=SHORT, workers=1,
+        device="gpu",
+    )  # fmt: skip
+    assert set(notes.read_text().split()) == {"gpu"}
+    assert chosen_device() == "cpu"  # as before
+    with pytest.raises(InputError, match="device = 'tpu': must be cpu or gpu"):
+        cosmo.tune("paper", Hasty, {"slack": (10.0, 120.0)}, device="tpu")
 
 
 def test_a_known_optimum_is_found_and_beats_the_default():

@@ -16,7 +16,7 @@ from cosmo.live.client import Client
 from cosmo.live.config import changed_config
 from cosmo.live.processes import Running, nodes
 from cosmo.live.top import scraped
-from cosmo.web.watching import _WANTED, Watching, watching_application
+from cosmo.web.watching import MAP_METRICS, Watching, watching_application
 from live.nodes import config
 from live.picker_scenes import Proxy, headers, picker_config
 from slow import LIMIT_S, wait_until
@@ -140,7 +140,7 @@ async def _one_request(address, table):
 def test_a_node_writes_down_only_what_is_asked_for():
     told = {"method.use": "aov-gap", "admin": "127.0.0.1:0"}
     with nodes([], [config("sn", told)]) as (_, [there]):
-        few, all_of_it = scraped(_admin(there), _WANTED), scraped(_admin(there))
+        few, all_of_it = scraped(_admin(there), MAP_METRICS), scraped(_admin(there))
     assert {each.name for each in few} == {"cosmo_tasks_in_node", "cosmo_work_cycles"}
     assert len(all_of_it) > 10 * len(few)
 

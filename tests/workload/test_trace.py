@@ -57,7 +57,7 @@ def test_columns_that_are_not_read_are_named(suffix, tmp_path):
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_semicolons_and_tabs_are_separators_where_the_header_has_no_comma(separator, tmp_path):
     path = tmp_path / "trace.csv"
-    path.write_text((HEADER + ROW).replace(",", separator))
+    path.write_text("\n" + (HEADER + ROW).replace(",", separator))
     assert read_trace(path, load("paper")).input_bytes.tolist() == [20_000.0]
     assert unread_columns(path, load("campus")) == []
 

@@ -7,7 +7,7 @@ import pytest
 
 from cosmo import Worlds, load
 from cosmo.node import DONE, EXPIRED, REFUSED
-from cosmo.node.state import IDLE, STORAGE
+from cosmo.node.observation import IDLE, STORAGE
 from cosmo.workload import NodeEvents, Tasks, from_tasks
 from cosmo.workload.table import FAILS, RETURNS
 from cosmo.world.records import FP, TP

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosmo import Worlds, load
-from cosmo.node.state import WORK
+from cosmo.node.observation import WORK
 from cosmo.workload import NodeEvents, Tasks, from_tasks
 from cosmo.workload.table import SPEED
 

@@ -9,12 +9,13 @@ import typer
 
 from cosmo.cli import options
 from cosmo.cli.console import note, print_json
-from cosmo.control.telling import triviality
+from cosmo.control.simulate import simulate
 from cosmo.errors import InputError, did_you_mean
-from cosmo.scenario import load
+from cosmo.scenario import Scenario, changed, load
 from cosmo.workload import (
     FORMATS,
     Imported,
+    Tasks,
     imported,
     plausibility,
     read_log,
@@ -28,6 +29,10 @@ Kind = Literal["csv", "parquet", "jsonl"]
 LOGS: tuple[Kind, ...] = get_args(Kind)
 DECISIONS = "decisions"
 _ALL = (*LOGS, DECISIONS, *FORMATS)
+
+_MOST_TASKS, _MOST_MS, _LEAST_MS = 5000, 60_000.0, 1000.0  # of the trace that are played
+_SIMPLE = "all-local", "local-until-full", "all-offload"  # rules that know nothing of the SNs
+_IN_TIME = 0.999  # tasks in time
 
 
 def import_trace(
@@ -129,3 +134,31 @@ def _zone(name: str) -> tzinfo:
         raise InputError(
             f"--time-zone = {name!r}: must be a name such as UTC or Europe/Berlin"
         ) from None
+
+
+def triviality(trace: Path, tasks: Tasks, scenario: Scenario) -> str | None:
+    """A warning if about all tasks are in time whatever a method does, so that the trace does not
+    tell methods apart; None if methods may differ.
+
+    The beginning of the trace is played: at most 5000 tasks, at most a minute.
+    """
+    last_ms = float(tasks.time_ms[min(len(tasks), _MOST_TASKS) - 1])
+    fields = {
+        "engine": "embedded",
+        "workload.trace": str(trace),
+        "episode.window_ms": min(_MOST_MS, max(_LEAST_MS, last_ms)),
+        "episode.warmup_ms": 0.0,
+    }
+    try:
+        played = changed(scenario, fields)
+        found = {name: simulate(played, name).metrics["success_rate"].mean for name in _SIMPLE}
+    except InputError:
+        return None  # what cannot be played on this site is refused where somebody asks for it
+    name = max(found, key=lambda each: found[each])
+    if found[name] >= _IN_TIME:
+        return (
+            f"even {name}, which knows nothing of the SNs, has {100 * found[name]:.1f} % of the"
+            " tasks in time: success will be about 1 with any method, so that nothing can be"
+            " compared"
+        )
+    return None

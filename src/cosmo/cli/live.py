@@ -17,17 +17,6 @@ from cosmo.scenario import load
 app = typer.Typer(help="Real nodes: configure, watch.")
 
 
-@app.command(
-    hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-)
-def run() -> None:
-    """Say what has taken its place."""
-    raise InputError(
-        "live run: is now an engine: cosmo compare METHOD… --engine embedded,live --set"
-        " live.slower=2, or a plan with engines = ['embedded', 'live']"
-    )
-
-
 @app.command()
 def config(
     scenario_name: ScenarioOption = "paper",
@@ -128,7 +117,7 @@ def watch(
     every: Annotated[float, typer.Option(help="Seconds between two readings.")] = 0.5,
     opened: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
 ) -> None:
-    """Show a map of running daemons in a browser: their work, and what ENs were told of it.
+    """Show a map of running daemons in a browser: their work, and the last status of it at each EN.
 
     Nodes are read on their admin ports and never asked for anything else.
 

@@ -268,7 +268,7 @@ def play_compiled(
     pace: IntervalCheck,
     player: Callable[..., Callable[..., Any]] | None = None,
 ) -> list[Outcome]:
-    """What became of each episode, with its regret if that is asked for and can be told.
+    """What became of each episode, with its regret if that is asked for and can be measured.
 
     Worlds are played on the CPU, or by what `player(EN rule, SN rule, their states, tally)` makes.
     """

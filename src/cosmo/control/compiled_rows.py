@@ -1,7 +1,7 @@
 """Rules compiled over the rows of a batch, where the loop around them is plain.
 
 So it is for a method that is a rule in part, for opponents in environments, and while somebody
-looks on.
+looks on. Batches of all sizes are handed over, so that the number of episodes changes nothing.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,6 @@ from cosmo.node import Dispatcher, DispatchObservation
 from cosmo.policy.rules.run import RuleDispatcher, SeenTasks, Task
 from cosmo.world.compiled import compiled_rule
 from cosmo.world.turns import DISPATCH_ROW
-
-_FEW = 8  # rows, below which Python is as quick as handing them over
 
 
 def _no_rule(seen: Any, state: Any, row: Any) -> Any:
@@ -63,23 +61,20 @@ def _noting(function: Callable[..., Any]) -> Any:
 
 
 class CompiledRows(RuleDispatcher):
-    """The same rule with the same memory, for batches of many rows in a laboratory."""
+    """The same rule with the same memory, for the batches of a simulation."""
 
     def __init__(self, plain: RuleDispatcher) -> None:
         self.__dict__.update(plain.__dict__)
 
     def _each(self, call: Callable[..., Any], tasks: DispatchObservation) -> NDArray[np.int64]:
-        if len(tasks) < _FEW:
-            return super()._each(call, tasks)
-        state, actions = self.with_draws(int(tasks.task.max()) + 1), np.zeros(len(tasks), np.int64)
+        known = int(tasks.task.max(initial=-1)) + 1
+        state, actions = self.with_draws(known), np.zeros(len(tasks), np.int64)
         _over_rows(call)(_records(tasks), state, actions)
         return actions
 
     def note(self, tasks: DispatchObservation, actions: NDArray[np.int64]) -> NDArray[np.float64]:
         """What was decided, whoever did."""
         assert self.rule.note is not None
-        if len(tasks) < _FEW:
-            return super().note(tasks, actions)
         found = np.zeros(len(tasks))
         _noting(self.rule.note)(_records(tasks), self.state, actions, found)
         return found

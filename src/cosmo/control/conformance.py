@@ -5,7 +5,7 @@ def test_my_policy():
 """
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -16,7 +16,6 @@ from cosmo.control.arguments import MethodLike, ScenarioLike, as_method, as_scen
 from cosmo.control.play import play
 from cosmo.errors import InputError
 from cosmo.node import (
-    NOTHING,
     Dispatcher,
     DispatchObservation,
     Feedback,
@@ -50,7 +49,7 @@ class MethodError(InputError, AssertionError):
 def check_method(
     method: MethodLike,
     *,
-    scenarios: Sequence[ScenarioLike] = ("paper", "campus"),
+    scenarios: ScenarioLike | Sequence[ScenarioLike] = ("paper", "campus"),
     seeds: int | Iterable[int] = (0,),
     window_ms: float = 1500.0,
 ) -> None:
@@ -68,24 +67,28 @@ def check_method(
 
     Args:
         method: A method's name as on the command line, a method, or its class.
-        scenarios: Scenarios, presets' names or paths of TOML files.
+        scenarios: One or several scenarios, presets' names or paths of TOML files.
         seeds: One or several; every scenario is played with each.
         window_ms: The length of an episode.
 
     Raises:
         MethodError: An AssertionError, so that tests fail with one line, and an InputError; it
             names the first call that was answered differently.
-        InputError: In one line, for an unknown method or scenario.
+        InputError: In one line, for an unknown method or scenario, or if there is no scenario.
 
     """
+    several = [scenarios] if isinstance(scenarios, ScenarioLike) else scenarios
+    if not several:
+        raise InputError("scenarios = []: must have one at least")
     make = _maker(method)
     short = {"episode.window_ms": window_ms, "episode.warmup_ms": 0.0, "workload.rate": 260.0}
-    for source in scenarios:
+    for source in several:
         for seed in several_seeds(seeds):
             _check_on(as_scenario(source, short), make, seed)
 
 
-# What is played again, each in another way, and what is wrong if that changes anything.
+# What is played again, each in another way (`_Watched.way`), and what is wrong if that changes
+# anything.
 _RULES = {
     "anew": "decides differently when it is created again with the same seed; draw from"
     " site.random(purpose), and keep no state outside of dispatcher and updater",
@@ -101,13 +104,11 @@ _RULES = {
 
 def _check_on(scenario: Scenario, make: Callable[[], Method], seed: int) -> None:
     name = type(make()).__name__
-    # Called like the method itself, for the messages.
-    kinds: list[type[_Watched]] = [_Watched, _Asked, _Apart, _Split]
-    watched, asked, apart, split = (type(name, (kind,), {}) for kind in kinds)
+    kind = type(name, (_Watched,), {})  # called like the method itself, for the messages
 
-    def played(kind: type[_Watched], *numbers: int) -> list[_Played]:
+    def played(way: str, *numbers: int) -> list[_Played]:
         worlds = [episode(scenario, seed, number) for number in numbers]
-        playing = kind(make)
+        playing = kind(make, way)
         try:
             outcomes = play(scenario, playing, worlds, seed, numbers)
             return [(each, playing.calls.get(world, [])) for world, each in enumerate(outcomes)]
@@ -116,16 +117,10 @@ def _check_on(scenario: Scenario, make: Callable[[], Method], seed: int) -> None
         except InputError as error:
             raise MethodError(f"{error} (on {scenario.name})") from error
 
-    first = played(watched, 0, 1)
-    again: dict[str, Callable[[], list[_Played]]] = {
-        "anew": lambda: played(watched, 0, 1),
-        "asked": lambda: played(asked, 0, 1),
-        "apart": lambda: played(apart, 0, 1),
-        "split": lambda: played(split, 0, 1),
-        "alone": lambda: [*played(watched, 0), *played(watched, 1)],
-    }
+    first = played("first", 0, 1)
     for rule, wrong in _RULES.items():
-        other = again[rule]()
+        alone = rule == "alone"
+        other = [*played(rule, 0), *played(rule, 1)] if alone else played(rule, 0, 1)
         if not _same([each for each, _ in first], [each for each, _ in other]):
             where = _first_difference(first, other)
             raise MethodError(f"method {name}: {wrong}{where} (on {scenario.name})")
@@ -172,24 +167,35 @@ def _arrays(seen: Any) -> dict[str, NDArray[Any]]:
 
 
 class _Watched(Method):
-    """The method, with an eye on what it does to observations, and a note of what it answers."""
+    """The method, with an eye on what it does to observations, and a note of what it answers.
 
-    def __init__(self, make: Callable[[], Method]) -> None:
-        self._make, self._inner = make, make()
+    `way` is how else it is played: "asked" for more than it has to answer; "apart" with the SN's
+    side made from an object of its own, as on another machine; "split" with an object of its own
+    for every node, which sees the rows of its node alone.
+    """
+
+    def __init__(self, make: Callable[[], Method], way: str) -> None:
+        self._make, self._inner, self.way = make, make(), way
         self.calls: dict[int, list[tuple[str, Any]]] = {}  # of each world
         self.carries, self.privileged = self._inner.carries, self._inner.privileged
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """A yardstick's as it is: only a simulation asks it."""
-        made = made_dispatcher(self._inner, site)
-        return made if self.privileged else self._dispatching(made)
-
-    def _dispatching(self, made: Dispatcher) -> Dispatcher:
+        if self.privileged:
+            return made_dispatcher(self._inner, site)
+        if self.way == "split":
+            made = [made_dispatcher(self._make(), site) for _ in range(len(site.en))]
+        else:
+            made = [made_dispatcher(self._inner, site)]
         return _WatchedDispatcher(self, made)
 
     def updater(self, site: Site) -> Updater:
-        """Of the same object."""
-        return _WatchedUpdater(self, made_updater(self._inner, site))
+        """Of the same object, of another one, or of one for each SN."""
+        if self.way == "split":
+            made = [made_updater(self._make(), site) for _ in range(len(site.sn))]
+        else:
+            made = [made_updater(self._make() if self.way == "apart" else self._inner, site)]
+        return _WatchedUpdater(self, made)
 
     def unchanged(self, call: Callable[[Any], Any], name: str, seen: Any) -> Any:
         """What the call gives; MethodError if it has changed what it was shown."""
@@ -213,182 +219,116 @@ class _Watched(Method):
                 self.calls.setdefault(world, []).append((what, told[row].tolist()))
 
 
-class _Asked(_Watched):
-    """The same, asked for more than it has to answer."""
-
-    def _dispatching(self, made: Dispatcher) -> Dispatcher:
-        return _AskedDispatcher(self, made)
-
-    def updater(self, site: Site) -> Updater:
-        """Asked to encode every state that it sees."""
-        return _AskedUpdater(self, made_updater(self._inner, site))
-
-
-class _Apart(_Watched):
-    """The same, with the SN's side made from an object of its own, as on another machine."""
-
-    def updater(self, site: Site) -> Updater:
-        """Of another object."""
-        if self.carries == NOTHING:
-            return super().updater(site)
-        return _WatchedUpdater(self, made_updater(self._make(), site))
-
-
-class _Split(_Watched):
-    """The same, with an object of its own for every node, which sees the rows of its node alone."""
-
-    def dispatcher(self, site: Site) -> Dispatcher:
-        """One for each EN."""
-        if self.privileged:
-            return super().dispatcher(site)
-        made = [made_dispatcher(self._make(), site) for _ in range(len(site.en))]
-        return self._dispatching(_OneForEachEn(self, made))
-
-    def updater(self, site: Site) -> Updater:
-        """One for each SN."""
-        made = [made_updater(self._make(), site) for _ in range(len(site.sn))]
-        return _WatchedUpdater(self, _OneForEachSn(self, made))
-
-
-def _of_each(nodes: NDArray[Any], seen: Any) -> Iterator[tuple[int, NDArray[np.bool_], Any]]:
-    """(node, which rows are its own, these rows) of every node that is there."""
+def _told(
+    calls: list[Callable[[Any], Any]],
+    nodes: NDArray[Any],
+    seen: Any,
+    checked: Callable[[Any, Any], tuple[NDArray[Any], ...]],
+) -> Any:
+    """What one object answers for all nodes; or what one for each does, put together, where every
+    node sees its own rows alone. `checked` makes arrays with a row each of an answer to some rows.
+    """
+    if len(calls) == 1 or not len(seen):
+        return calls[0](seen)
+    whole: list[NDArray[Any]] = []
     for node in np.unique(nodes).tolist():
         own = nodes == node
-        columns = {each.name: getattr(seen, each.name)[own] for each in fields(seen)}
-        yield node, own, type(seen)(**columns)
+        rows = type(seen)(**{each.name: getattr(seen, each.name)[own] for each in fields(seen)})
+        parts = checked(calls[node](rows), rows)
+        whole = whole or [np.zeros((len(seen), *part.shape[1:]), part.dtype) for part in parts]
+        for into, part in zip(whole, parts, strict=True):
+            into[own] = part
+    return tuple(whole) if len(whole) > 1 else next(iter(whole), None)
 
 
-class _OneForEachEn(Dispatcher):
-    def __init__(self, method: Method, made: list[Dispatcher]) -> None:
+class _WatchedDispatcher(Dispatcher):
+    def __init__(self, method: _Watched, made: list[Dispatcher]) -> None:
         self._method, self._made = method, made
 
     def decide(self, observations: DispatchObservation, /) -> ArrayLike:
-        """Each EN's own decisions."""
-        action = np.zeros(len(observations), np.int64)
-        for en, own, rows in _of_each(observations.en, observations):
-            action[own] = checked_actions(self._method, self._made[en].decide(rows), rows)
-        return action
+        """What it decides; asked what it would do first, three times, if `way` says so."""
+        method, first = self._method, self._made[0]
+        would: Any = None
+        for _ in range(3 if method.way == "asked" else 0):
+            would = method.unchanged(first.would_decide, "would_decide", observations)
+            method.unchanged(first.explain, "explain", observations)
+        answer: ArrayLike = method.unchanged(self._decided, "decide", observations)
+        method.note("decide", observations.en, observations, answer)
+        if would is not None:
+            told, done = (checked_actions(method, each, observations) for each in (would, answer))
+            if not np.array_equal(told, done):
+                raise MethodError(
+                    f"method {type(method).__name__}: decide does not do what would_decide says"
+                )
+        return answer
+
+    def _decided(self, seen: DispatchObservation) -> Any:
+        calls: list[Callable[[Any], Any]] = [each.decide for each in self._made]
+        return _told(calls, seen.en, seen, lambda *told: (checked_actions(self._method, *told),))
 
     def observe(self, feedback: Feedback, /) -> None:
-        """Each EN hears of its own tasks."""
-        for en, _, rows in _of_each(feedback.en, feedback):
-            self._made[en].observe(rows)
+        """Hand feedback to the watched dispatchers, which must not change it."""
+        calls: list[Callable[[Any], Any]] = [each.observe for each in self._made]
+        self._method.unchanged(
+            lambda seen: _told(calls, seen.en, seen, lambda *told: ()), "observe", feedback
+        )
 
 
-class _OneForEachSn(Updater):
-    def __init__(self, method: Method, made: list[Updater]) -> None:
+class _WatchedUpdater(Updater):
+    def __init__(self, method: _Watched, made: list[Updater]) -> None:
         self._method, self._made = method, made
+
+    def _answer(self, call: str, seen: Any, checked: Callable[[Any, Any], Any]) -> Any:
+        calls = [getattr(each, call) for each in self._made]
+        name = "updater.decide" if call == "decide" else call
+        return self._method.unchanged(
+            lambda shown: _told(calls, shown.sn, shown, checked), name, seen
+        )
+
+    def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
+        """What it decides; asked for the numbers of every state first, twice, if `way` says so."""
+        method = self._method
+        if method.way == "asked":
+            one, other = (
+                self._numbers(np.array(self.encode(observations.states)), observations)
+                for _ in range(2)
+            )
+            if not np.array_equal(one, other):
+                raise MethodError(
+                    f"method {type(method).__name__}: encode gives other numbers for the same"
+                    " states"
+                )
+        answer: tuple[ArrayLike, ArrayLike] = self._answer(
+            "decide", observations, lambda *told: checked_update(method, *told)
+        )
+        for part, name in zip(answer, ("send", "interval_ms"), strict=False):
+            told = np.asarray(part)
+            if name == "send" and told.shape == (len(observations),):  # to all of them, or none
+                told = told[:, None] & observations.reached
+            method.note(f"updater.decide ({name})", observations.sn, observations, told)
+        return answer
 
     @property
     def rides(self) -> bool:
         """Whether any of them wants to be asked before results leave."""
         return any(each.rides for each in self._made)
 
-    def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
-        """Each SN's own decisions."""
-        send = np.zeros((len(observations), observations.ens), np.bool_)
-        interval_ms = np.zeros(len(observations))
-        for sn, own, rows in _of_each(observations.sn, observations):
-            answer = self._made[sn].decide(rows)
-            send[own], interval_ms[own] = checked_update(self._method, answer, rows)
-        return send, interval_ms
-
     def ride(self, results: ResultObservation, /) -> ArrayLike:
-        """Each SN's own."""
-        ride = np.zeros(len(results), np.bool_)
-        for sn, own, rows in _of_each(results.sn, results):
-            ride[own] = checked_ride(self._method, self._made[sn].ride(rows), len(rows))
-        return ride
-
-    def encode(self, states: SnStates, /) -> NDArray[Any]:
-        """Each SN's own numbers."""
-        numbers = np.zeros((len(states), self._method.carries))
-        for sn, own, rows in _of_each(states.sn, states):
-            told = self._made[sn].encode(rows)
-            numbers[own] = checked_numbers(self._method, told, len(rows), self._method.carries)
-        return numbers
-
-
-class _WatchedDispatcher(Dispatcher):
-    def __init__(self, method: _Watched, inner: Dispatcher) -> None:
-        self._method, self._inner = method, inner
-
-    def decide(self, observations: DispatchObservation, /) -> ArrayLike:
-        """What it decides."""
-        answer: ArrayLike = self._method.unchanged(self._inner.decide, "decide", observations)
-        self._method.note("decide", observations.en, observations, answer)
-        return answer
-
-    def observe(self, feedback: Feedback, /) -> None:
-        """What it hears."""
-        self._method.unchanged(self._inner.observe, "observe", feedback)
-
-
-class _AskedDispatcher(_WatchedDispatcher):
-    def decide(self, observations: DispatchObservation, /) -> ArrayLike:
-        """Asked what it would do first, three times."""
-        name = type(self._method).__name__
-        told = None
-        for _ in range(3):
-            told = self._method.unchanged(self._inner.would_decide, "would_decide", observations)
-            self._method.unchanged(self._inner.explain, "explain", observations)
-        answer = super().decide(observations)
-        if told is not None:
-            would = checked_actions(self._method, told, observations)
-            does = checked_actions(self._method, answer, observations)
-            if not np.array_equal(would, does):
-                raise MethodError(f"method {name}: decide does not do what would_decide says")
-        return answer
-
-
-class _WatchedUpdater(Updater):
-    def __init__(self, method: _Watched, inner: Updater) -> None:
-        self._method, self._inner = method, inner
-
-    def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
-        """What it decides."""
-        answer: tuple[ArrayLike, ArrayLike] = self._method.unchanged(
-            self._inner.decide, "updater.decide", observations
+        """[row] whether a status rides on each result; it is noted."""
+        answer: ArrayLike = self._answer(
+            "ride",
+            results,
+            lambda told, rows: (checked_ride(self._method, told, len(rows)),),
         )
-        for part, name in zip(answer, ("send", "interval_ms"), strict=False):
-            told = np.asarray(part)
-            if name == "send" and told.shape == (len(observations),):  # to all of them, or none
-                told = told[:, None] & observations.reached
-            self._method.note(f"updater.decide ({name})", observations.sn, observations, told)
-        return answer
-
-    @property
-    def rides(self) -> bool:
-        """Whether it wants to be asked before results leave."""
-        return self._inner.rides
-
-    def ride(self, results: ResultObservation, /) -> ArrayLike:
-        """What rides on results."""
-        answer: ArrayLike = self._method.unchanged(self._inner.ride, "ride", results)
         self._method.note("ride", results.sn, results, answer)
         return answer
 
     def encode(self, states: SnStates, /) -> NDArray[Any]:
-        """What it sends."""
-        numbers: NDArray[Any] = self._method.unchanged(self._inner.encode, "encode", states)
+        """[row, d] the numbers of the watched updaters' statuses."""
+        numbers: NDArray[Any] = self._answer(
+            "encode", states, lambda told, rows: (self._numbers(told, rows),)
+        )
         return numbers
 
-
-class _AskedUpdater(_WatchedUpdater):
-    def decide(self, observations: UpdateObservation, /) -> tuple[ArrayLike, ArrayLike]:
-        """Asked for the numbers of every state, twice, whether it sends them or not."""
-        one, other = (
-            checked_numbers(
-                self._method,
-                np.array(self.encode(observations.states)),
-                len(observations),
-                self._method.carries,
-            )
-            for _ in range(2)
-        )
-        if not np.array_equal(one, other):
-            raise MethodError(
-                f"method {type(self._method).__name__}: encode gives other numbers for the same"
-                " states"
-            )
-        return super().decide(observations)
+    def _numbers(self, told: ArrayLike, rows: Any) -> NDArray[np.float64]:
+        return checked_numbers(self._method, told, len(rows), self._method.carries)

@@ -86,8 +86,13 @@ def play(
         InputError: In one line, for bad input, or if the method answers wrongly.
 
     """
-    seeds = [seeds] * len(episodes) if isinstance(seeds, int) else seeds
+    seeds = [int(seeds)] * len(episodes) if isinstance(seeds, int | np.integer) else seeds
     numbers = range(len(episodes)) if numbers is None else numbers
+    for name, each in (("seeds", seeds), ("numbers", numbers)):
+        if len(each) != len(episodes):
+            raise InputError(
+                f"{name}: must be one for each of the {len(episodes)} episode(s), not {len(each)}"
+            )
     engine = engine_of(scenario)
     if engine.play is not None:
         if watchers or not isinstance(method, str):

@@ -23,7 +23,7 @@ from cosmo.workload.effort import check_episodes
 from cosmo.workload.windows import tasks_a_window
 from cosmo.world import Outcome
 
-# Is told what share of the work is done.
+# Called with the share of the work that is done, 0 to 1.
 ShareDone = Callable[[float], None]
 
 

@@ -286,7 +286,7 @@ class UpdateGame(Game):
             self.time_ms[nodes.world] = nodes.time_ms
 
     def _tell(self, turn: Decisions) -> None:
-        """Rewards of what became final; dispatchers that learn from outcomes are told of them."""
+        """Rewards of what became final; dispatchers that learn from outcomes receive them."""
         self._earn()
         if self._compiled is None and len(turn.feedback) > self._heard:
             added = rows_from(turn.feedback, self._heard)
@@ -317,7 +317,7 @@ class _Opponent:
         self._carries = RAW if method.carries == NOTHING else method.carries
 
     def act(self, tasks: DispatchObservation, worlds: Batch, rows: Any) -> NDArray[np.int64]:
-        """[row] actions."""
+        """[row] the method's action for each task: 0 local, k the k-th SN, beyond them reject."""
         return dispatched(self._method, self.dispatcher, tasks, worlds, rows)
 
     def hear(self, feedback: Feedback) -> None:

@@ -97,9 +97,9 @@ class CosmoParallel(ParallelEnv):  # type: ignore[misc]
         told = {agent: len(found.infos[agent]["final"]) for agent in self._asked}
         for agent in self._asked:
             # Its turn begins a new list of final tasks; those of this very step belong to it.
-            news = found.infos[agent]["final"][told[agent] :]
+            added = found.infos[agent]["final"][told[agent] :]
             found.step(actions[agent])
-            found.infos[agent]["final"][:0] = news
+            found.infos[agent]["final"][:0] = added
             for each, value in found.rewards.items():
                 rewards[each] += value
         over = all(found.terminations.values()) or all(found.truncations.values())

@@ -1,4 +1,4 @@
-"""A picture of an episode under way: work at the nodes, and what has become of tasks.
+"""A picture of an episode in progress: work at the nodes, and what has become of tasks.
 
 `rgb_array` needs no display; `human` shows the same picture in a window. On a machine without a
 display nothing is shown, so that code and checks that ask for a window run there, too.

@@ -53,7 +53,7 @@ class ActionMasks(gymnasium.Wrapper[Any, Any, Any, Any]):
     """`info["action_mask"]`, and `action_masks()` as sb3-contrib calls it.
 
     For an EN: local only if its own queue has room, offload only to SNs that it reaches and
-    that have, as it was last told; reject always. For an SN nothing is masked.
+    that have, by the last status; reject always. For an SN nothing is masked.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:

@@ -29,13 +29,13 @@ from cosmo.errors import InputError
 from cosmo.live.dispatcher_runner import DispatcherRunner
 from cosmo.live.sight import Links as SeenLinks
 from cosmo.live.sight import Sight
+from cosmo.live.sites import nodes_of
 from cosmo.node import (
     DONE,
     GIVEN_UP,
     REFUSED,
     Links,
     Method,
-    Nodes,
     Prices,
     Scales,
     Site,
@@ -43,6 +43,7 @@ from cosmo.node import (
 )
 from cosmo.policy.registry import method as made_method
 from cosmo.policy.rules.run import Task
+from cosmo.scenario.topology import Node
 from cosmo.seeds import Draws
 
 try:
@@ -58,7 +59,8 @@ _LOG = logging.getLogger("ray.serve")
 _FAR_MS = 1e9  # backlog of a link to a replica that is gone
 _PLENTY = 1e6  # Mbit/s and bytes that are no matter
 _RATES = (_PLENTY, 0.0, 0.0)  # mean of a link to a replica, its deviation, trend
-_EN_STATE = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]  # `cosmo.node.state` of an EN that runs nothing
+_EN_STATE = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]  # `cosmo.node.observation` of an EN that runs nothing
+_MOST_SLOTS = 1_000_000
 _MOST = 256  # requests at a replica that methods keep in mind
 
 
@@ -103,21 +105,22 @@ def _checked(expected: Expected) -> Expected:
     for name, value in expected._asdict().items():
         if not (isinstance(value, int | float) and 0 < value < math.inf):
             raise InputError(f"{name} = {value!r}: must be a number greater than 0")
-    if expected.slots != int(expected.slots):
-        raise InputError(f"slots = {expected.slots!r}: must be a whole number")
+    if expected.slots != int(expected.slots) or expected.slots > _MOST_SLOTS:
+        raise InputError(f"slots = {expected.slots!r}: must be a whole number up to {_MOST_SLOTS}")
     return expected
 
 
 def _site(expected: Expected, replicas: int, seed: int) -> Site:
     """One EN that can run nothing, and equal SNs; a cycle is a millisecond of a slot."""
-    node = {"slots": expected.slots, "cycles_per_ms": 1.0, "storage_bytes": _PLENTY,
-            "queue_capacity": _MOST}  # fmt: skip
-    nothing = {"slots": 1, "cycles_per_ms": 1e-3, "storage_bytes": 1.0, "queue_capacity": 1}
+    replica = Node(
+        slots=int(expected.slots), cycles_per_ms=1.0, storage_bytes=_PLENTY, queue_capacity=_MOST
+    )
+    router = Node(slots=1, cycles_per_ms=1e-3, storage_bytes=1.0, queue_capacity=1)
     links = np.ones((1, replicas))
     service, deadline = expected.service_ms, expected.deadline_ms
     return Site(
-        en=Nodes.of({name: [value] for name, value in nothing.items()}),
-        sn=Nodes.of({name: [value] * replicas for name, value in node.items()}),
+        en=nodes_of([router]),
+        sn=nodes_of([replica] * replicas),
         links=Links(
             reach=np.arange(replicas)[None],
             up_mbps=_PLENTY * links,
@@ -182,7 +185,7 @@ class CosmoRouter(RequestRouter):
         self._no_status = np.zeros(self._method.carries)
         self._generation = self._number = self.redirected = 0
         self._sent: dict[str, _Sent] = {}  # by Ray's id of the request
-        self._open: dict[Any, int] = {}  # own requests under way, by replica
+        self._open: dict[Any, int] = {}  # own requests in flight, by replica
         # Answers come in from other threads; only `choose_replicas` reads this.
         self._answers: deque[tuple[str, Any, float]] = deque()
         self._random = random.Random(seed)

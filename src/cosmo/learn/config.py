@@ -82,7 +82,7 @@ class EnConfig(Part):
         return self.discount > 0.0
 
     def row_width(self, inputs: int) -> int:
-        """Columns of a transition: an observation and what is told of it; where values bootstrap,
+        """Columns of a transition: an observation and what came of it; where values bootstrap,
         whether there is a next observation, and that one.
         """
         return inputs + EN_EXTRA + (1 + inputs if self.bootstraps else 0)

@@ -24,7 +24,10 @@ ACTION, UTILITY, FAILED, ACCEPT_LABEL, ROUTE_LABEL = range(EN_EXTRA)
 
 
 def smooth_l1(error: Array) -> Array:
-    """Huber with β = 1."""
+    """Huber with β = 1, elementwise.
+
+    `optax.huber_loss` is the same up to the last bits, which would change in every training.
+    """
     size = jnp.abs(error)
     return jnp.where(size < 1.0, 0.5 * error**2, size - 0.5)
 

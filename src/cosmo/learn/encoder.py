@@ -77,11 +77,11 @@ class _Wandering(Method):
         self._intervals_ms, self._random = intervals_ms, random
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """Offloads at random."""
+        """ENs that offload at random, with a share of their own in each world."""
         return _WanderingEn(self._random)
 
     def updater(self, site: Site) -> Updater:
-        """Waits at random."""
+        """SNs that never send, and wait for one of the intervals, drawn at random."""
         return _WanderingSn(self._random, self._intervals_ms)
 
 

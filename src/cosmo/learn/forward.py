@@ -1,4 +1,4 @@
-"""The networks of `control.networks` for one row, compiled: training acts by them.
+"""The networks of `policy.networks` for one row, compiled: training acts by them.
 
 A row of parameters is walked from its start: layers lie one after the other, weights then bias, in
 the order of their `shapes`. Tests hold these functions and the NumPy ones to the same numbers.

@@ -139,7 +139,7 @@ class Trainer:
         )
 
     def train(self, on_episode: Callable[[int, list[Curve]], None]) -> None:
-        """All episodes that are left; `told` hears of each and of every run's curve."""
+        """All episodes that are left; `on_episode` gets the number of each and the runs' curves."""
         while self.episode < self.config.episodes:
             curves = self.train_episode()
             on_episode(self.episode, curves)

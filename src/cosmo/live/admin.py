@@ -55,6 +55,7 @@ class Admin:
             writer.close()
             return
         self._open += 1
+        writer.transport.set_write_buffer_limits(0)  # an answer ends when the kernel has all of it
         try:
             async with asyncio.timeout(_LONGEST_S):
                 line = (await reader.readline()).decode("latin-1").split()

@@ -31,7 +31,7 @@ class Claims:
         self.least = np.full(method.carries, -MOST_AMOUNT)
         self._most = np.full(method.carries, MOST_AMOUNT)
         nodes = site.sn
-        most = [  # in the order of `cosmo.node.state`
+        most = [  # in the order of `cosmo.node.observation`
             *(nodes.slots[sn], MOST_MS, MOST_AMOUNT),
             *(nodes.storage_bytes[sn], nodes.queue_capacity[sn], MOST_MS),
         ]
@@ -60,7 +60,7 @@ class Claims:
     def cut(self, numbers: Any) -> Floats:
         """The numbers of a status without fault, none beyond what this EN knows the SN to have.
 
-        An SN that has more than the configuration says is no liar; that is said when it connects.
+        An SN that has more than the configuration says is believed, and logged when it connects.
         """
         cut: Floats = np.minimum(np.array(numbers, np.float64), self._most)
         return cut

@@ -1,4 +1,4 @@
-"""What a daemon is told in its TOML file, validated like a scenario: errors are one line."""
+"""The TOML file of a daemon, validated like a scenario: errors are one line."""
 
 import shlex
 from collections.abc import Iterable
@@ -23,8 +23,23 @@ class Peer(Node):
     up_mbps: Positive
     down_mbps: Positive
 
+    @property
+    def node(self) -> Node:
+        """The node itself, as of an `Endpoint`."""
+        return self
+
 
 class _Columns(Group):
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, given: Any) -> Any:
+        """A column that is not there has the default of the field, if it has one."""
+        if not isinstance(given, dict) or not isinstance(given.get("slots"), list | tuple):
+            return given
+        count = len(given["slots"])
+        optional = {k: one for k, one in Node.model_fields.items() if not one.is_required()}
+        return {name: [one.default] * count for name, one in optional.items()} | given
+
     @model_validator(mode="after")
     def _complete(self) -> "_Columns":
         if len({len(column) for column in self.model_dump().values()}) > 1:
@@ -43,7 +58,7 @@ NodeColumns = create_model(
     "NodeColumns",
     __base__=_Columns,
     __doc__="Several nodes: of each field of `Node` a number a node.",
-    **fields_of_nodes(_several_of, ()),
+    **fields_of_nodes(_several_of, lambda field: ()),
 )
 
 
@@ -153,7 +168,7 @@ class Behaviour(Group):
     idle_ms: Millis  # … and one more in this time, whether it sends tasks or not
     update_burst: Annotated[float, Field(ge=1, le=1e6)]  # that may be saved up
     fresh_ms: Millis  # after so long without a task an EN's method starts without memory
-    drain_s: Annotated[NotNegative, Field(le=1e6)]  # after SIGTERM, for tasks that are under way
+    drain_s: Annotated[NotNegative, Field(le=1e6)]  # after SIGTERM, for tasks in flight
 
 
 class Limits(Group):

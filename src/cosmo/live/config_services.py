@@ -1,4 +1,4 @@
-"""What daemons are told of other people's services: pickers, agents, ports of HTTP."""
+"""What daemons know of other people's services: pickers, agents, ports of HTTP."""
 
 from typing import Annotated, Literal
 

@@ -158,7 +158,7 @@ def _place(peer: str) -> Place:
 
 
 def _plain(address: str) -> str:
-    """Without the zone of IPv6, which is not told everywhere; IPv4 as such."""
+    """Without the zone of IPv6, which is not reported everywhere; IPv4 as such."""
     address = address.partition("%")[0]
     return address.removeprefix("::ffff:") if "." in address else address
 

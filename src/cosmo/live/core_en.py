@@ -56,7 +56,7 @@ class EnRules:
     nominal_mbps: float = 128.6  # of an upload that took no time
     answer_late: bool = False  # tell the UE when the budget is gone, not when the result comes
     drop_late: bool = False  # and stop working on it, which R11 does not
-    expires: bool = False  # at its deadline the method is told that an SN has not answered (R38)
+    expires: bool = False  # at its deadline the method learns that an SN has not answered (R38)
     fresh_ms: float = math.inf  # after so long without a task the method starts anew
 
 
@@ -305,7 +305,7 @@ class EnCore(Core):
         """An SN, or the EN itself, is new: earlier estimates of the backlog mean nothing.
 
         The SN has so many cycles to do that no EN knows of. A dispatcher's estimate is of all SNs,
-        so what is under way to the others becomes such work, too.
+        so tasks in flight to the others become such work, too.
         """
         now = self._clock.now()
         cache = self.caches[sn]

@@ -22,7 +22,7 @@ _SWITCH_S = 5e-4  # gRPC's own thread must not wait for long while this one deci
 
 
 def serve(role: str, source: Path, settings: Iterable[str] = ()) -> None:
-    """Run a daemon until it is told to stop; InputError if its configuration is wrong."""
+    """Run a daemon until a signal stops it; InputError if its configuration is wrong."""
     settings = tuple(settings)
     config = _checked(role, source, settings)
     method(config.method.use)  # what cannot be made is refused before anything listens

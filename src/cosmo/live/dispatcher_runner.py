@@ -1,8 +1,11 @@
 """Runs a method's dispatcher at an EN: feedback on earlier tasks first (R29), then a decision."""
 
+import re
+from collections.abc import Callable
+from types import MethodType
+
 import numpy as np
 
-from cosmo.live.remarks import Remarks
 from cosmo.live.sight import Sight
 from cosmo.node import Dispatcher, DispatchObservation, Feedback, Method, Site
 from cosmo.node.guard import ask, checked_actions, made_dispatcher
@@ -10,6 +13,33 @@ from cosmo.policy.rules.run import Fact, RuleDispatcher
 
 Observed = Sight | DispatchObservation  # one task
 KnownFate = tuple[int, int, int, bool, float]  # task, action, fate, in time, time in ms
+LOOK_EVERY = 256  # decisions, after which a method is asked
+_MOST = 32  # lines that a method may say in the life of a node
+
+
+class Remarks:
+    """What the method of one node says of what it meets (`Dispatcher.remark`), passed on to people
+    once.
+    """
+
+    def __init__(self) -> None:
+        self.tell: Callable[[str], None] = lambda line: None
+        self._told: set[str] = set()
+        self._decisions = 0
+
+    def decided(self, remark: Callable[[], str]) -> None:
+        """A decision was taken; now and then `remark` is asked. Never raises."""
+        self._decisions += 1
+        if self._decisions % LOOK_EVERY or len(self._told) >= _MOST:
+            return
+        try:
+            line = str(remark())
+        except Exception as error:  # a method of others; a warning must not stop a node
+            line = f"its remark failed: {error}"
+        about = re.sub(r"[0-9.]+", "", line)  # numbers in a line change, what it is about does not
+        if line and about not in self._told:
+            self._told.add(about)
+            self.tell(line)
 
 
 class DispatcherRunner:
@@ -37,7 +67,7 @@ class DispatcherRunner:
             dispatcher = self._dispatcher
             if type(dispatcher) is RuleDispatcher:  # a subclass may do something else
                 ask(self.method, dispatcher.hear, [Fact(0, self.index, *each) for each in fates])
-            elif type(dispatcher).observe is not Dispatcher.observe:
+            elif dispatcher.observe != MethodType(Dispatcher.observe, dispatcher):
                 ask(self.method, dispatcher.observe, feedback_of(fates, self.index))
 
     def choose(self, seen: Observed) -> int:

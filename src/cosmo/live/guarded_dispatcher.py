@@ -21,8 +21,9 @@ from cosmo.node.guard import made_dispatcher
 _FIRST_S, _LONGEST_S = 1.0, 60.0
 _GOOD_ANSWERS = 50  # in a row, after which earlier faults are forgotten
 _LATE_IN_A_ROW = 3
+NO_METHOD = "none"  # decides: the fallback has failed, too, and the task is rejected
 
-Report = Callable[[str, str], None]  # who decides now, and why
+Report = Callable[[str, str], None]  # the method that decides now, or NO_METHOD, and why
 
 
 class GuardedDispatcherRunner(DispatcherRunner):
@@ -101,7 +102,7 @@ class GuardedDispatcherRunner(DispatcherRunner):
             with np.errstate(all="ignore"):
                 return checked_action(self._fallback, self._dispatcher, seen)
         except InputError as error:  # there is no third method: reject the task
-            self.report("nobody", str(error))
+            self.report(NO_METHOD, str(error))
             return seen.reject
 
     def _fault(self, why: str) -> None:

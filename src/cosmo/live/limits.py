@@ -50,7 +50,7 @@ def limit_of_stream(updates_per_s: float, scale: float) -> Buckets:
 def span_of(task: Any, longest_ms: float) -> tuple[float, float]:
     """(ms since a task's generation, its deadline) of a task of the wire that has no fault.
 
-    No method has met a task that was under way for longer than deadlines are: what arrivals seem to
+    No method has met a task that was in flight for longer than deadlines are: what arrivals seem to
     ask for would follow one caller's word. Its generation is moved, and what is left stays.
     """
     elapsed_ms = task.elapsed_us / 1000.0

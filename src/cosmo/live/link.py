@@ -52,7 +52,7 @@ class Link:
         return max(0.0, self._free - now)
 
     def forget(self) -> None:
-        """The other end is new: what was under way is gone."""
+        """The other end is new: messages in flight are lost."""
         self._free = 0.0
 
     def statistics(self, now: float) -> tuple[float, float, float]:

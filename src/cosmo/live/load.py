@@ -101,7 +101,7 @@ async def replayed(
     """Send every task when it reaches its EN (R6), with what has gone of its deadline by then.
 
     `addresses` are those of the ENs, `nodes` those of all nodes that `changes` count. `started` is
-    told when the episode's time is 0, in seconds of the machine's monotonic clock.
+    called when the episode's time is 0, in seconds of the machine's monotonic clock.
     """
     loop = asyncio.get_running_loop()
     count = len(load.time_ms)

@@ -64,7 +64,7 @@ class Orca:
 
         `application_utilization` is how many tasks there were in the node for each slot lately,
         so that it goes beyond 1 when they queue; `cpu_utilization` is how many slots were at work.
-        Named metrics are the node's state as its own ENs are told of it (R12).
+        Named metrics are the node's state as its own ENs receive it (R12).
         """
         now = self._clock.now()
         busy, asked = self._hold(now)
@@ -109,5 +109,5 @@ class Orca:
             self._streams -= 1
 
     def close(self) -> None:
-        """End all streams."""
+        """End all streams of reports."""
         self._over.set()

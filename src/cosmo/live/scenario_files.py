@@ -1,4 +1,4 @@
-"""A scenario as the files of its daemons, each of which is told what its node knows."""
+"""A scenario as the files of its daemons, each with what its node knows."""
 
 from typing import TYPE_CHECKING
 

@@ -38,7 +38,7 @@ class ServiceStation(Station):
 
     def __init__(self, site: Site) -> None:
         super().__init__(site.sn, 0, site.reservation_floor_bytes, 1.0, _never)
-        self._seen = state_of(Reading(running=0.0), site, 0)  # nobody is told of it
+        self._seen = state_of(Reading(running=0.0), site, 0)  # no picker receives it
 
     def note(self, state: Floats) -> None:
         """Take over what has been read."""
@@ -50,7 +50,7 @@ class ServiceStation(Station):
         return int(self._seen[REQUESTS])
 
     def state(self, now: float) -> list[float]:
-        """Return the service's state, [field] of `cosmo.node.state`."""
+        """Return the service's state, [field] of `cosmo.node.observation`."""
         return [float(each) for each in self._seen]
 
 

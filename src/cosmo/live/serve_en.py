@@ -221,7 +221,7 @@ class EnServer(DecidingServer):
                 self.overhead.add(extra_ms)
                 self.lead.correct(extra_ms)
             else:
-                peer.lied(f"held_us = {result.held_us}: must be less than the call took")
+                peer.distrust(f"held_us = {result.held_us}: must be less than the call took")
             core.result(item, result.output)
             if result.HasField("status"):
                 peer.take_status(result.status)

@@ -55,7 +55,7 @@ class _En:
         self.order: deque[tuple[int, int]] = deque()
         self.out: asyncio.Queue[Any] | None = None  # of its Watch stream
         self.boot = 0  # of who has that stream
-        # Boots whose stream another one took over: one that comes back shares its name with others.
+        # Boots whose stream another one replaced: one that comes back shares its name with others.
         self.replaced: deque[int] = deque(maxlen=8)
         self.shared = False
 
@@ -310,12 +310,12 @@ class SnServer(NodeServer):
                 if message is None:
                     return  # not of this protocol: hang up
                 if not limit.take(""):
-                    self._lied(en, "more messages than an EN may send")
+                    self._distrust(en, "more messages than an EN may send")
                     return
                 took_us = message.heartbeat.round_trip_us
                 if took_us > _MOST_ROUND_TRIP_US:
                     most = f"must be at most {_MOST_ROUND_TRIP_US}"
-                    self._lied(en, f"round_trip_us = {took_us}: {most}")
+                    self._distrust(en, f"round_trip_us = {took_us}: {most}")
                     return
                 if message.HasField("ack"):
                     self.core.acknowledged(en, message.ack.sequence)
@@ -328,10 +328,10 @@ class SnServer(NodeServer):
         finally:
             _end(out)
 
-    def _lied(self, en: int, why: str) -> None:
-        """Count what an EN has said; say so the first time. Its stream ends."""
+    def _distrust(self, en: int, why: str) -> None:
+        """Count an implausible message of an EN, and log the first; its stream ends."""
         name, state = self._en_names[en], self._states[en]
-        self.counters.add("peer_lies_total", en=name)
+        self.counters.add("implausible_messages_total", en=name)
         if not state.accused:
             state.accused = True
             self.log.warning("en not believed", en=name, why=why)
@@ -372,7 +372,7 @@ class SnServer(NodeServer):
         return {**super().facts(), **sent, "update_decisions": core.decisions}
 
     def drain(self) -> None:
-        """Take nothing more; ENs are told by the end of their streams."""
+        """Take nothing more; the end of their streams informs the ENs."""
         self.draining = True
         if self.orca is not None:
             self.orca.close()
@@ -397,7 +397,7 @@ def _rules(config: NodeConfig) -> SnRules:
 
 
 def _end(out: "asyncio.Queue[Any] | None") -> None:
-    """Have a stream end after what is under way; a full queue gives up a message for that."""
+    """Have a stream end after what is queued; a full queue gives up a message for that."""
     if out is not None:
         if out.full():
             out.get_nowait()

@@ -24,14 +24,14 @@ from cosmo.node import STORAGE, WORK, Method
 
 Call = Callable[[Any, Any], Awaitable[Any]]  # message and context to answer
 
-# Of `limits`: what the gRPC server was told when it was made.
+# Of `limits`: what the gRPC server was given when it was made.
 _FIXED_LIMITS = ("input_bytes", "connections", "idle_s")
 
 
 class NodeServer:
     """A node behind gRPC, before it knows which kind it is."""
 
-    kind: str  # as people are told
+    kind: str  # as logs name it
     core: Any  # the node itself
 
     def __init__(

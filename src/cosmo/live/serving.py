@@ -107,7 +107,7 @@ class Serving:
         await self._listener.serve()
 
     async def drain(self) -> None:
-        """Take nothing more, and wait for what is under way, for as long as is allowed."""
+        """Take nothing more, and wait for tasks in flight, at most `drain_s` seconds."""
         loop = asyncio.get_running_loop()
         await self._listener.drain()
         self.node.drain()

@@ -1,4 +1,4 @@
-"""A daemon's configuration as the `Site` that its method is told of."""
+"""A daemon's configuration as the `Site` of its method."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def site_of_node(config: NodeConfig, peers: Sequence[Any] | None = None) -> Site:
-    """What the node is told: the whole site if its file describes it; else ENs like itself, of
+    """What the node knows: the whole site if its file describes it; else ENs like itself, of
     which it is one, or itself alone of SNs, and its peers in their order.
 
     Of itself, its peers and the links to them it goes by its own fields. `peers` are those of the
@@ -52,11 +52,11 @@ def site_of_node(config: NodeConfig, peers: Sequence[Any] | None = None) -> Site
 
 def _own(config: NodeConfig, given: Sequence[Any]) -> tuple[Nodes, Nodes, Ints]:
     """(ENs, SNs, who reaches whom) without a description of the site."""
-    peers = _nodes(given)
+    peers = nodes_of([each.node for each in given])
     if config.role == "sn":
-        return peers, _nodes([config.node]), np.zeros((len(peers), 1), np.int64)
+        return peers, nodes_of([config.node]), np.zeros((len(peers), 1), np.int64)
     reach = np.tile(np.arange(len(peers)), (1 + config.neighbours, 1))
-    return _nodes([config.node] * len(reach)), peers, reach
+    return nodes_of([config.node] * len(reach)), peers, reach
 
 
 def _whole(config: NodeConfig) -> tuple[Nodes, Nodes, Ints]:
@@ -86,10 +86,11 @@ def _rates(config: NodeConfig, peers: Sequence[Any], reach: Ints, name: str) -> 
     return rates
 
 
-def _nodes(nodes: Sequence[Node]) -> Nodes:
+def nodes_of(nodes: Sequence[Node]) -> Nodes:
+    """The columns of these nodes."""
     return Nodes.of({name: [getattr(node, name) for node in nodes] for name in NODE_FIELDS})
 
 
 def _write(into: Nodes, places: list[int], nodes: Sequence[Node]) -> None:
-    for field, values in vars(_nodes(nodes)).items():
+    for field, values in vars(nodes_of(nodes)).items():
         getattr(into, field)[places] = values

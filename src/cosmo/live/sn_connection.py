@@ -24,7 +24,7 @@ from cosmo.node import Method
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
 _SMOOTHING = 0.1  # of round trips
 _QUEUE = 256
-_LIAR_PAUSE_S = 10.0  # before an SN that has said what cannot be true is heard again
+_DISTRUST_PAUSE_S = 10.0  # before an SN is called again that has sent an implausible message
 _STEADY_S = 1.0  # an SN whose stream lasted for so long is called again at once
 _STAMPS = 256  # heartbeats that may be on their way
 _EARLY_MS = 1000.0  # that the oldest status may be older than this node: clocks are not equal
@@ -75,7 +75,8 @@ class SnConnection:
         self._out: asyncio.Queue[Any] = asyncio.Queue(_QUEUE)
         self._task: asyncio.Task[None] | None = None
         self._boot, self._quiet, self._silent = 0, 0, False
-        self._lie, self._accused = "", -1  # what cannot be true; the boot that was logged for it
+        self.implausible = ""  # what was wrong with the message that ends this stream
+        self._accused = -1  # the boot for which that was logged
         self._stamps: deque[int] = deque(maxlen=_STAMPS)  # of heartbeats that were not answered
         # When the stream began; the newest stamp that is no longer among them.
         self._began_us, self._forgotten_us = 0, -1
@@ -127,6 +128,11 @@ class SnConnection:
         """Send a task to the SN and return its reply; raises `grpc.RpcError` if the call fails."""
         return await self._execute(task, timeout=timeout_s, metadata=self._metadata)
 
+    @property
+    def unsent(self) -> int:
+        """How many messages to the SN have not been sent yet."""
+        return self._out.qsize()
+
     def send(self, message: Any) -> None:
         """Over the stream, if there is one."""
         if self.connected and not self._out.full():
@@ -142,15 +148,15 @@ class SnConnection:
             own = asyncio.current_task()
             if own is not None and own.cancelling():
                 return  # gRPC may report the end of this task as that of its call
-            if self._lie:
-                pause_s = _LIAR_PAUSE_S
+            if self.implausible:
+                pause_s = _DISTRUST_PAUSE_S
             elif self.connected:
                 # A welcome costs the method its memory of all SNs: one that leaves at once, time
                 # after time, is called ever more seldom. By R38's rules a welcome costs nothing.
                 steady = time.monotonic() - self._welcomed_s >= _STEADY_S
                 if steady or self._server.core.rules.expires:
                     hasty_s = _FIRST_PAUSE_S
-                pause_s, hasty_s = hasty_s, min(2.0 * hasty_s, _LIAR_PAUSE_S)
+                pause_s, hasty_s = hasty_s, min(2.0 * hasty_s, _DISTRUST_PAUSE_S)
                 self._server.log.warning("sn lost", sn=self.peer.name, why=why)
             self._lost(why)
             self._hang_up(_GRACE_S)
@@ -180,7 +186,7 @@ class SnConnection:
         """One stream, from hello to its end; why it ended."""
         loop = asyncio.get_running_loop()
         self._out, self._quiet, self._silent = asyncio.Queue(_QUEUE), 0, False
-        self._lie = ""
+        self.implausible = ""
         self._stamps.clear()
         self._began_us, self._forgotten_us = time.monotonic_ns() // 1000, -1
         self._call = call = self._watch(metadata=self._metadata)
@@ -188,9 +194,9 @@ class SnConnection:
         try:
             while (message := await call.read()) is not grpc.aio.EOF:
                 self._quiet = 0
-                self._take(message)
-                if self._lie:
-                    return self._lie
+                self.take(message)
+                if self.implausible:
+                    return self.implausible
             code = await call.code()
             if code == grpc.StatusCode.OK:
                 return "ended"
@@ -201,8 +207,8 @@ class SnConnection:
             own = asyncio.current_task()
             if own is not None and own.cancelling():
                 raise  # it is this watch that is to end, not only its stream
-            if self._lie:
-                return self._lie
+            if self.implausible:
+                return self.implausible
             if not self._silent:
                 return "the channel was closed"
             return f"silent for {self._server.config.behaviour.silent_ms:g} ms"
@@ -223,6 +229,14 @@ class SnConnection:
             while True:  # who reads will say why it ends
                 await call.write(await self._out.get())
 
+    def heartbeat(self) -> Any:
+        """The next heartbeat; the SN sends its stamp (us of the monotonic clock) back."""
+        took_us, now_us = int(self.round_trip_ms * 1000.0), time.monotonic_ns() // 1000
+        if len(self._stamps) == _STAMPS:
+            self._forgotten_us = self._stamps[0]
+        self._stamps.append(now_us)
+        return wire.FromEn(heartbeat=wire.Heartbeat(stamp=now_us, round_trip_us=took_us))
+
     async def _tick(self, call: Any) -> None:
         """Heartbeats; and an end to the stream if nothing comes back.
 
@@ -237,24 +251,19 @@ class SnConnection:
                 return
             self._quiet += 1
             if not self._out.full():
-                took_us = int(self.round_trip_ms * 1000.0)
-                now_us = time.monotonic_ns() // 1000
-                stamp = wire.Heartbeat(stamp=now_us, round_trip_us=took_us)
-                if len(self._stamps) == _STAMPS:
-                    self._forgotten_us = self._stamps[0]
-                self._stamps.append(now_us)
-                self._out.put_nowait(wire.FromEn(heartbeat=stamp))
+                self._out.put_nowait(self.heartbeat())
             await asyncio.sleep(behaviour.heartbeat_ms / 1000.0)
 
-    def _take(self, message: Any) -> None:
+    def take(self, message: Any) -> None:
+        """A message that the SN has sent over the stream."""
         server = self._server
         if not self._limit.take(""):
-            self.lied("more messages than an SN may send")
+            self.distrust("more messages than an SN may send")
         elif message.HasField("welcome"):
             welcome = message.welcome
             wrong = fault_of_welcome(welcome) or ("a second welcome" if self.connected else "")
             if wrong:
-                self.lied(wrong)
+                self.distrust(wrong)
                 return
             again = welcome.boot == self._boot
             self._boot, self.connected = welcome.boot, True
@@ -271,7 +280,7 @@ class SnConnection:
             if self._began_us <= echo <= self._forgotten_us:
                 return  # of an SN that was held up: later ones are on their way
             if echo not in self._stamps:
-                self.lied(f"echo = {echo}: must be the stamp of a heartbeat")
+                self.distrust(f"echo = {echo}: must be the stamp of a heartbeat")
                 return
             while self._stamps.popleft() != echo:  # those before are lost
                 pass
@@ -286,19 +295,19 @@ class SnConnection:
         before = core.caches[self._sn].sequence
         wrong = self._claims.fault_of(status, before, now + _EARLY_MS)
         if wrong:
-            self.lied(wrong)
+            self.distrust(wrong)
             return
         made_ms = now - status.held_us / 1000.0 - self.transit_ms
         core.status(self._sn, status.sequence, made_ms, self._claims.cut(status.numbers).tolist())
         self._server.counters.add("statuses_total", sn=self.peer.name)
 
-    def lied(self, why: str) -> None:
-        """The SN has said what cannot be true: it is silent from now on, and called again later.
+    def distrust(self, why: str) -> None:
+        """The SN has sent an implausible message: it is silent from now on, and called again later.
 
         That is counted every time, and logged once for every start of the SN.
         """
-        self._lie = why
-        self._server.counters.add("peer_lies_total", sn=self.peer.name)
+        self.implausible = why
+        self._server.counters.add("implausible_messages_total", sn=self.peer.name)
         self._server.core.silence(self._sn, True)
         if self._accused != self._boot:
             self._accused = self._boot

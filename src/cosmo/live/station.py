@@ -151,7 +151,7 @@ class Station:
         return left
 
     def state(self, now: float) -> list[float]:
-        """[field] of `cosmo.node.state`: N, W, B, M of R12, requests, smoothed latency.
+        """[field] of `cosmo.node.observation`: N, W, B, M of R12, requests, smoothed latency.
 
         B is what takes as long at the nominal speed as what is left takes at the present one (R37).
         """

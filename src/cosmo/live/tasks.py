@@ -9,7 +9,7 @@ from cosmo.live.clock import Timer
 
 
 class Fate(IntEnum):
-    """How a task ended, as its UE is told; the numbers are those of the wire."""
+    """How a task ended, as its UE learns it; the numbers are those of the wire."""
 
     DONE = 1  # the result is there, within the deadline
     LATE = 2  # the result is there, after the deadline

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.errors import InputError
-from cosmo.live.remarks import Remarks
+from cosmo.live.dispatcher_runner import Remarks
 from cosmo.node import Method, ResultObservation, Site, UpdateObservation
 from cosmo.node.guard import ask, checked_numbers, checked_ride, checked_update, made_updater
 

@@ -1,21 +1,31 @@
 """What a node knows and does: the room that everything else stands on, with NumPy alone.
 
-`site` is what a node is told at the start, `observation` and `feedback` what it sees, `calls` what
-it is asked. Nothing here knows of a simulator: the same objects
-serve the embedded world, ns-3 and real nodes. The truth about other nodes is not in this room.
+`site` is what a node knows from the start, `observation` what it sees, `calls` what it is asked.
+Nothing here knows of a simulator: the same objects serve the embedded world, ns-3 and real nodes.
+The truth about other nodes is not in this room.
 """
 
 from cosmo.node.calls import NOTHING, RAW, Dispatcher, Hidden, Method, Updater
-from cosmo.node.feedback import DONE, EXPIRED, GIVEN_UP, REFUSED, Feedback
 from cosmo.node.observation import (
+    DONE,
+    EXPIRED,
+    GIVEN_UP,
+    IDLE,
+    LATENCY,
     NO_NODE,
+    REFUSED,
+    REQUESTS,
+    STATE_FIELDS,
+    STORAGE,
+    WAIT,
+    WORK,
     DispatchObservation,
+    Feedback,
     ResultObservation,
     SnStates,
     UpdateObservation,
 )
 from cosmo.node.site import Links, Nodes, Prices, Scales, Site, Tasks
-from cosmo.node.state import IDLE, LATENCY, REQUESTS, STATE_FIELDS, STORAGE, WAIT, WORK
 
 __all__ = [
     "DONE",

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosmo.node.feedback import Feedback
 from cosmo.node.observation import (
+    RAW_FIELDS,
     DispatchObservation,
+    Feedback,
     ResultObservation,
     SnStates,
     UpdateObservation,
 )
 from cosmo.node.site import Site
-from cosmo.node.state import RAW_FIELDS
 
 # How many numbers an update carries.
 NOTHING, RAW = 0, RAW_FIELDS
@@ -42,7 +42,7 @@ class Dispatcher:
         raise NotImplementedError(f"{type(self).__name__} does not decide")
 
     def observe(self, feedback: Feedback, /) -> None:
-        """Tasks of these ENs that have ended, told before the next decisions."""
+        """Tasks of these ENs that have ended; called before the next decisions."""
 
     def would_decide(self, observations: DispatchObservation, /) -> ArrayLike | None:
         """What it would decide, without any effect on later decisions; None if it cannot tell.
@@ -118,7 +118,7 @@ class Updater:
 
 @dataclass(frozen=True)
 class Hidden:
-    """What a site does that its nodes are not told, as far as people know it: for warnings to them,
+    """What a site does that its nodes do not know, as far as people know it: for warnings to them,
     never for a decision. A scenario says all of it, an operator perhaps nothing.
     """
 
@@ -159,7 +159,7 @@ class Method:
     def notice(self, site: Site, hidden: Hidden = NOTHING_HIDDEN) -> str:
         """One line for people who play it at a site that it is not made for; empty if it is.
 
-        `hidden` is what they know of the site beyond what nodes are told.
+        `hidden` is what they know of the site beyond what nodes know.
         """
         return ""
 

@@ -16,6 +16,7 @@ from cosmo.node.site import Site
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
+Side = TypeVar("Side", Dispatcher, Updater)
 
 _MOST_CARRIED = 4096  # numbers in a status: what is sent would otherwise fill the memory
 
@@ -48,7 +49,7 @@ def reason(error: BaseException) -> str:
         raise error
     try:
         text = str(error).strip().splitlines()
-    except Exception:  # an error of the policy's own making, that cannot even be told
+    except Exception:  # an error of the policy's own making, that cannot even be described
         text = []
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
@@ -153,24 +154,22 @@ def checked_numbers(who: object, answer: ArrayLike, rows: int, carries: int) -> 
 
 def made_dispatcher(method: Method, site: Site) -> Dispatcher:
     """The method's dispatcher, or one line that says what is wrong with it."""
-    check_carries(method)
-    made = ask(method, method.dispatcher, site)
-    if not isinstance(made, Dispatcher):
-        raise InputError(
-            f"method {type(method).__name__}: dispatcher gave a {type(made).__name__}, which must"
-            " be a cosmo.Dispatcher"
-        )
-    return made
+    return _made(method, method.dispatcher, Dispatcher, site)
 
 
 def made_updater(method: Method, site: Site) -> Updater:
     """The method's updater, likewise."""
+    return _made(method, method.updater, Updater, site)
+
+
+def _made(method: Method, make: Callable[[Site], Side], kind: type[Side], site: Site) -> Side:
     check_carries(method)
-    made = ask(method, method.updater, site)
-    if not isinstance(made, Updater):
+    made = ask(method, make, site)
+    if not isinstance(made, kind):
+        name = kind.__name__
         raise InputError(
-            f"method {type(method).__name__}: updater gave a {type(made).__name__}, which must be"
-            " a cosmo.Updater"
+            f"method {type(method).__name__}: {name.lower()} gave a {type(made).__name__}, which"
+            f" must be a cosmo.{name}"
         )
     return made
 

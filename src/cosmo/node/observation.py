@@ -1,11 +1,11 @@
-"""What the two kinds of agent see, as plain arrays with one row a decision.
+"""What the two kinds of agent see, as plain arrays with one row a decision, and hear later.
 
 A real node can fill in every field: nothing here tells the truth about another node. Times are in
 ms of the node's own clock, which starts at 0 with the node; a time that has not come yet is NaN. In
 the simulator the arrays are views that the next turn overwrites: copy what you want to keep.
 
 `world` tells apart the worlds of a batch (always 0 on a real node). The columns of a node's own
-state are those of `cosmo.node.state`.
+state are `IDLE` to `LATENCY`.
 
 An EN sees the SNs that it reaches (R30), and an SN the ENs that reach it, in order of their
 numbers. Rows of a batch have as many columns as the node that has most of them; what is left over
@@ -20,6 +20,23 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+# The fields of a node's own state: N, W, B, M of R12, then what load balancers ask for.
+IDLE = 0  # N: idle slots
+WAIT = 1  # W: ms that the head of the queue has waited
+WORK = 2  # B: cycles of the waiting tasks plus what is left of the running ones
+STORAGE = 3  # M: free bytes
+REQUESTS = 4  # tasks in the node
+LATENCY = 5  # ms from arrival to finish, smoothed
+STATE_FIELDS = 6
+
+RAW_FIELDS = 4  # N, W, B, M: what R18 has scales for, and what a raw status carries
+
+# What has become of a task.
+DONE = 1  # the result is there (of a local task: it has finished)
+REFUSED = 2  # the node had no room; of an SN the EN learns it by a notice (R27)
+GIVEN_UP = 3  # by the EN itself: rejected, or abandoned
+EXPIRED = 4  # no answer by the deadline, where SNs may fail (R38); a later answer is not heard
 
 NO_NODE = -1  # in place of a node's number: there is none
 _NOMINAL = np.empty(0)
@@ -116,24 +133,17 @@ class SnStates:
 
 
 @dataclass(slots=True)
-class UpdateObservation:
-    """SNs that must decide whether to send a status and when to decide again, one a row."""
+class _SnRows:
+    """SNs that must decide, one a row."""
 
     world: Ints
     sn: Ints
     time_ms: Floats
     sn_state: Floats  # [row, field]
-    en: Ints  # [row, k] the k-th EN that reaches the SN; -1: fewer do
-    acknowledged: Floats  # [row, k, d] the last status that the EN has acknowledged, or zeros
-    acknowledged_ms: Floats  # [row, k] when that was made; NaN while none is acknowledged
-    recent_delay_ms: Floats  # mean over offloaded tasks that ended recently, as the SN knows (R19)
-    recent_success: Floats  # the share of them that will have been in time
-    recent_failure: Floats  # the share that will not, or was refused
-    down_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
     # [row] factor of the SN's nominal speed at present (R37)
-    sn_speed: Floats = field(default_factory=_nominal)
+    sn_speed: Floats = field(default_factory=_nominal, kw_only=True)
     # [row] when the SN came back from its last outage with nothing (R38); 0: it never failed.
-    up_since_ms: Floats = field(default_factory=_nominal)
+    up_since_ms: Floats = field(default_factory=_nominal, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.sn_speed is _NOMINAL:
@@ -145,6 +155,24 @@ class UpdateObservation:
         return len(self.world)
 
     @property
+    def states(self) -> SnStates:
+        """The SNs' own states alone."""
+        return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
+
+
+@dataclass(slots=True)
+class UpdateObservation(_SnRows):
+    """SNs that must decide whether to send a status and when to decide again, one a row."""
+
+    en: Ints  # [row, k] the k-th EN that reaches the SN; -1: fewer do
+    acknowledged: Floats  # [row, k, d] the last status that the EN has acknowledged, or zeros
+    acknowledged_ms: Floats  # [row, k] when that was made; NaN while none is acknowledged
+    recent_delay_ms: Floats  # mean over offloaded tasks that ended recently, as the SN knows (R19)
+    recent_success: Floats  # the share of them that will have been in time
+    recent_failure: Floats  # the share that will not, or was refused
+    down_link_mbps: Floats  # [row, k, 3] mean rate, its deviation, trend; 1, 0, 0 of no link
+
+    @property
     def returned(self) -> Bools:
         """[row] whether the SN has come back at this moment: it is asked as at the start, and what
         its updater remembers is of before (R38).
@@ -153,7 +181,7 @@ class UpdateObservation:
 
     @property
     def ens(self) -> int:
-        """Columns of ENs."""
+        """Number of columns k: the most ENs that any SN of the batch serves."""
         return int(self.acknowledged_ms.shape[1])
 
     @property
@@ -174,35 +202,16 @@ class UpdateObservation:
         age = _age(self.time_ms, self.acknowledged_ms, self.up_since_ms)
         return np.where(self.reached, age, 0.0)
 
-    @property
-    def states(self) -> SnStates:
-        """The SNs' own states alone."""
-        return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
-
 
 @dataclass(slots=True)
-class ResultObservation:
-    """Results that are about to leave their SN, one a row: a status may ride on each (R31)."""
+class ResultObservation(_SnRows):
+    """Results that are about to leave their SN, one a row: a status may ride on each (R31). The
+    task has left the SN's state, and the next one has begun.
+    """
 
-    world: Ints
-    sn: Ints
-    en: Ints  # whom the result is for
-    time_ms: Floats
-    sn_state: Floats  # [row, field]; the task has left it, the next one has begun
+    en: Ints  # [row] whom the result is for
     acknowledged: Floats  # [row, d] the last status that this EN has acknowledged, or zeros
     acknowledged_ms: Floats  # [row] when that was made; NaN while none is acknowledged
-    # [row] factor of the SN's nominal speed at present (R37)
-    sn_speed: Floats = field(default_factory=_nominal)
-    up_since_ms: Floats = field(default_factory=_nominal)  # [row] as in `UpdateObservation`
-
-    def __post_init__(self) -> None:
-        if self.sn_speed is _NOMINAL:
-            self.sn_speed = np.ones(len(self.world))
-        if self.up_since_ms is _NOMINAL:
-            self.up_since_ms = np.zeros(len(self.world))
-
-    def __len__(self) -> int:
-        return len(self.world)
 
     @property
     def heard(self) -> Bools:
@@ -216,13 +225,32 @@ class ResultObservation:
         """
         return _age(self.time_ms, self.acknowledged_ms[:, None], self.up_since_ms)[:, 0]
 
-    @property
-    def states(self) -> SnStates:
-        """The SNs' own states alone."""
-        return SnStates(self.world, self.sn, self.time_ms, self.sn_state)
-
 
 def _age(now_ms: Floats, since_ms: Floats, start_ms: Floats | None = None) -> Floats:
     start = 0.0 if start_ms is None else start_ms[:, None]
     age: Floats = now_ms[:, None] - np.where(np.isnan(since_ms), start, since_ms)
     return age
+
+
+@dataclass(slots=True)
+class Feedback:
+    """What ENs hear of their own tasks when they can know it (R29): tasks that have ended, one a
+    row; those of one world in order of time.
+
+    Whether a rejection was right is not here: no node can know it.
+    """
+
+    world: Ints
+    en: Ints
+    task: Ints  # counts the EN's own tasks, as in `DispatchObservation`
+    action: Ints
+    fate: Ints  # DONE, REFUSED, GIVEN_UP or EXPIRED
+    in_time: Bools  # DONE within the deadline
+    time_ms: Floats  # when the EN learned of it
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+    def rows(self, chosen: Bools) -> "Feedback":
+        """Some of the rows."""
+        return Feedback(*(getattr(self, name)[chosen] for name in self.__slots__))

@@ -1,4 +1,4 @@
-"""What nodes are told at the start: their own speeds and sizes, the links, and those of others.
+"""What nodes know from the start: their own speeds and sizes, the links, and those of others.
 
 One `Site` describes the ENs and SNs that a dispatcher or updater acts for. In a simulation these
 are all nodes of a scenario, in every world of a batch; on a real node they are the node itself and
@@ -166,7 +166,7 @@ class Prices:
 class Site:
     """What a dispatcher or an updater knows of its nodes, their links and the expected tasks.
 
-    `draws` has the random numbers of each world (R26); no world's seed can be told from them (R41).
+    `draws` has the random numbers of each world (R26); no world's seed follows from them (R41).
     """
 
     en: Nodes

@@ -11,7 +11,7 @@ from cosmo.workload import Episode
 from cosmo.world.records import DELIVERY, Records
 from cosmo.world.walks import walks
 
-_ROOM = 256  # arrivals told at a time
+_ROOM = 256  # arrivals reported at a time
 
 # As in `cpp/interface.h`.
 LINK = np.dtype(

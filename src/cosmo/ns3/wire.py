@@ -25,7 +25,7 @@ READY, TURN, RESULT, ERROR = b"R", b"T", b"A", b"E"
 
 _FRAME = struct.Struct("<cI")
 _ANSWER = struct.Struct("<qd?")  # action, interval, ride
-_HEAD = struct.Struct("<iIIq")  # what the world waits for; tasks settled, told of, generated
+_HEAD = struct.Struct("<iIIq")  # what the world waits for; tasks settled, reported, generated
 
 # What a turn holds of each kind of decision.
 _PARTS = {

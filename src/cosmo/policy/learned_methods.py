@@ -50,7 +50,7 @@ class Agents(Protocol):
     def shapes(self) -> Shapes:
         """What its arrays must be, without the axis of runs.
 
-        Raises ValueError if the sizes of its layers cannot be told from them.
+        Raises ValueError if the sizes of its layers cannot be derived from them.
         """
         ...
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cosmo.node.state import RAW_FIELDS
+from cosmo.node.observation import RAW_FIELDS
 from cosmo.policy.products import product
 
 Array = Any  # a NumPy or a JAX array

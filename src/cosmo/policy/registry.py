@@ -21,7 +21,7 @@ from cosmo.policy.rules.aoci_online import AociOnline
 from cosmo.policy.rules.aoi_threshold import AoiThreshold
 from cosmo.policy.rules.aov_gap import AovGap
 from cosmo.policy.rules.back_off import BackOff
-from cosmo.policy.rules.fixed import AllLocal, AllOffload, LocalUntilFull
+from cosmo.policy.rules.fixed import AllLocal, AllOffload, LocalUntilFull, Random
 from cosmo.policy.rules.idle_queue import JoinIdleQueue
 from cosmo.policy.rules.in_flight import InFlight
 from cosmo.policy.rules.incorrect_information import AgeOfIncorrectInformation
@@ -33,7 +33,6 @@ from cosmo.policy.rules.prequal import Prequal
 from cosmo.policy.rules.priced import PricedBooks
 from cosmo.policy.rules.queue_views import LocalShortestQueue, SparseJoinShortestQueue
 from cosmo.policy.rules.self_tracking import SelfTracking
-from cosmo.policy.rules.uniform import Random
 from cosmo.policy.trained import TRAINED, Trained
 
 METHODS: dict[str, type[Method]] = {

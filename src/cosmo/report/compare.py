@@ -18,6 +18,7 @@ from cosmo.control.arguments import (
     several_seeds,
     whole_number,
 )
+from cosmo.device import environment_of
 from cosmo.documents import Settings
 from cosmo.errors import InputError
 from cosmo.files import temporary_folder
@@ -34,7 +35,7 @@ from cosmo.study.conduct import conduct
 from cosmo.study.plan import Plan
 from cosmo.study.plan_checks import check_focus, check_plan, check_seeds, check_sweeps
 from cosmo.study.plan_files import plan_from
-from cosmo.study.pool import LocalExecutor
+from cosmo.study.pool import LocalExecutor, environment
 from cosmo.study.statistics import bounds, paired_with, summarise, with_paper
 from cosmo.study.store import Study
 from cosmo.study.units import at_load, played_rows, result_table
@@ -181,6 +182,7 @@ def compare(
     trace: str | Path | None = None,
     sweep: Mapping[str, Sequence[bool | int | float | str]] | None = None,
     workers: int | None = None,
+    device: str | None = None,
 ) -> Comparison:
     """Compare methods on equal workloads; names that learn (`"cosmo"`) are trained first.
 
@@ -201,6 +203,8 @@ def compare(
             of methods that are named, `{"method.interval_ms": [10, 40]}`: all are compared at each.
         workers: Processes for trainings, all cores by default; everything else is played in this
             process.
+        device: "cpu" or "gpu", where rules are played, with the same results; by default, what
+            `COSMO_DEVICE` says. Training stays on the CPU.
 
     Returns:
         The comparison: its text is the verdict; tables, figures and the report are its methods.
@@ -209,7 +213,7 @@ def compare(
         InputError: In one line, for what is not there or not allowed.
 
     """
-    where = as_scenario(scenario, settings)
+    where, place = as_scenario(scenario, settings), environment_of(device)
     if trace is not None:
         where = changed(where, {"workload.trace": str(trace)})
     named = _named(methods)
@@ -237,8 +241,9 @@ def compare(
     check_focus(plan)
     objects = {name: as_method(given) for name, given in named.items() if not _learns(name, given)}
     learners = [name for name in named if name not in objects]
-    metrics, curves = _trained(plan, learners, workers) if learners else (None, None)
-    parts = [_played(plan, name, named[name]) for name in objects]
+    with environment(place):
+        metrics, curves = _trained(plan, learners, workers) if learners else (None, None)
+        parts = [_played(plan, name, named[name]) for name in objects]
     together = polars.concat([*parts, *([] if metrics is None else [metrics])], how="diagonal")
     order = {name: place for place, name in enumerate(plan.methods)}
     together = together.sort(

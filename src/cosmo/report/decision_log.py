@@ -1,6 +1,6 @@
 """The decision log of a live EN as a recording for the episode viewer.
 
-A node knows what it decided, what it had been told of its SNs, and how its tasks ended. Nobody
+A node knows what it decided, what statuses it had of its SNs, and how its tasks ended. Nobody
 knows what was true: true backlogs and delays of the ways that were not taken are not in such a
 recording. Logs of before have no statuses either.
 """

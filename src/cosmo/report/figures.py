@@ -1,6 +1,8 @@
 """Figures of a study in the paper's form: deterministic and Poisson side by side."""
 
+import io
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,26 @@ _STYLE: Any = {
 }
 
 
+@cache
+def _shown() -> Any:
+    """The class of figures that notebooks show by themselves, whether or not pyplot is in use."""
+    from matplotlib.figure import Figure
+
+    class Shown(Figure):
+        def _repr_png_(self) -> bytes:
+            with io.BytesIO() as buffer:
+                self.savefig(buffer, format="png", dpi=100)
+                return buffer.getvalue()
+
+    return Shown
+
+
 def panels(titles: list[str], draw: Callable[[Panel, str], None], label: str) -> Any:
     """A figure with one panel for each title (an arrival process), and one legend below."""
     from matplotlib import rc_context
 
-    from cosmo.report.picture import Picture
-
     with rc_context(_STYLE):
-        figure = Picture(figsize=(4.4 * len(titles), 3.9))
+        figure = _shown()(figsize=(4.4 * len(titles), 3.9))
         row = figure.subplots(1, len(titles), sharey=True, squeeze=False)
         for panel, title in zip(row[0], titles, strict=True):
             draw(panel, title)

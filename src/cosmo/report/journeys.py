@@ -14,7 +14,7 @@ from cosmo.world.records import BEGAN, FN, FP, LEFT, NO_ACTION, REACHED, TAKEN, 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# What becomes of a task, in the words of the map; `open` is still under way.
+# What becomes of a task, in the words of the map; `open` has not ended.
 FATES = ("open", "in time", "late", "refused", "lost", "rejected")
 _OPEN, _IN_TIME, _LATE, _REFUSED, _LOST, _REJECTED = range(len(FATES))
 _TASKS = ("ue", "generated", "decided", "reached", "began", "left", "heard", "fate")
@@ -57,7 +57,7 @@ def stays_of(outcome: Outcome, sn_of_task: Ints, ens: int) -> Stays:
 class Journeys:
     """Collects the statuses that SNs send; makes columns of them and of the engine's journal.
 
-    `told` of a status is how many tasks its SN had when it was made, whatever its numbers say.
+    `told` of a status is the number of tasks at its SN when it was made, whatever its numbers say.
     """
 
     def __init__(self, scenario: Scenario) -> None:

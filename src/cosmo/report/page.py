@@ -79,7 +79,7 @@ def _write(
         "MAP": part("map.html"),
         "PLOTLY": packed_plotly,
         "DATA": markup.packed(markup.as_json(data)),
-        "EPISODES": markup.packed(markup.as_json(_shared(recordings))),
+        "EPISODES": markup.packed(markup.as_json(with_common_columns(recordings))),
         "JS": script,
     }
     with whole_file(path) as temporary:
@@ -100,7 +100,7 @@ def part(name: str) -> str:
     return resources.files("cosmo.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _shared(recordings: list[dict[str, Any]]) -> dict[str, Any]:
+def with_common_columns(recordings: list[dict[str, Any]]) -> dict[str, Any]:
     """The recordings, with the columns of a workload that all have in common once."""
     if not recordings:
         return {"workload": {}, "recordings": []}

@@ -117,10 +117,10 @@ def _short(value: Any) -> Any:
 def _texts(summary: polars.DataFrame) -> list[str]:
     """Every mean with its interval; rounded once, as a number that is rounded twice is wrong."""
     columns = ("metric", "mean", "ci95", "runs")
-    return [_shown(*row) for row in summary.select(columns).iter_rows()]
+    return [mean_text(*row) for row in summary.select(columns).iter_rows()]
 
 
-def _shown(metric: str, mean: float | None, ci95: float | None, runs: int) -> str:
+def mean_text(metric: str, mean: float | None, ci95: float | None, runs: int) -> str:
     """As tables have it, but shares in percent, and no interval beyond what a metric can be."""
     about = METRICS[metric]
     scale, digits, unit = (100.0, 1, " %") if about.is_share else (1.0, about.digits, "")

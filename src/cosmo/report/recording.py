@@ -156,7 +156,7 @@ class Recorder(Watcher):
     def _believed(
         self, seen: DispatchObservation, speed: NDArray[np.float64]
     ) -> dict[str, list[Any]]:
-        """What each SN has told: a backlog if the status is raw, else the numbers alone."""
+        """The last status of each SN: a backlog if it is raw, else the numbers alone."""
         heard, nothing = seen.heard, [None] * len(seen)
         if self._raw:
             state = np.where(heard[:, :, None], seen.status[:, :, :RAW], self._idle[seen.sn])

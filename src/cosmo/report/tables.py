@@ -65,12 +65,12 @@ class Results:
 
     @property
     def scenario(self) -> str:
-        """Its name."""
+        """Name of the scenario of these results."""
         return str(self.metrics["scenario"][0])
 
     @property
     def arrivals(self) -> list[str]:
-        """The arrival processes."""
+        """Names of the arrival processes, in the order in which they were played."""
         return self.summary["arrivals"].unique(maintain_order=True).to_list()
 
 

@@ -27,8 +27,6 @@ Share = Annotated[Finite, Field(gt=0, le=1)]
 Portion = Annotated[Finite, Field(ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Range = tuple[Positive, Positive]
-PerNode = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
-PerNodeCount = Count | Annotated[tuple[Count, ...], Field(min_length=1)]
 PerLink = Positive | Annotated[tuple[tuple[Positive, ...], ...], Field(min_length=1)]
 
 Number = Annotated[int, Field(strict=True)]  # of a node, from 0

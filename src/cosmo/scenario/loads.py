@@ -84,7 +84,7 @@ class Deadline(Part):
 
 class Workload(Part):
     """Tasks of each EN's cell (R2, R3); `rate` is the mean number a second in one cell, and what
-    nodes are told, whatever comes (R36).
+    nodes know, whatever comes (R36).
     """
 
     arrivals: Literal["deterministic", "poisson", "bursty", "steps", "trace"]

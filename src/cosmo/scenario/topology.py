@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
+from pydantic.fields import FieldInfo
 
 from cosmo.scenario.fields import (
     Chosen,
@@ -16,8 +17,6 @@ from cosmo.scenario.fields import (
     Number,
     Part,
     PerLink,
-    PerNode,
-    PerNodeCount,
     Positive,
     Range,
     later,
@@ -26,7 +25,10 @@ from cosmo.scenario.fields import (
 
 
 class Node(Part):
-    """One node (R9 to R11): the one list of a node's fields, for scenarios and daemons' files."""
+    """One node (R9 to R11): the one list of a node's fields, for scenarios and daemons' files.
+
+    A field that comes later has a default, so that files of before stay what they are.
+    """
 
     slots: Count
     cycles_per_ms: Positive  # of one slot
@@ -37,12 +39,24 @@ class Node(Part):
 NODE_FIELDS = tuple(Node.model_fields)
 
 
-def fields_of_nodes(kind: Callable[[Any], Any], default: Any = ...) -> dict[str, Any]:
-    """The fields of a node for `create_model`, each with the type that `kind` makes of its own."""
+def fields_of_nodes(
+    kind: Callable[[Any], Any], default: Callable[[FieldInfo], Any]
+) -> dict[str, Any]:
+    """The fields of a node for `create_model`, each with the type that `kind` makes of its own and
+    the default that `default` makes of the field; ... for none.
+    """
     return {
-        name: (kind(Annotated[field.annotation, *field.metadata]), default)
+        name: (kind(Annotated[field.annotation, *field.metadata]), default(field))
         for name, field in Node.model_fields.items()
     }
+
+
+def _one_or_each(one: Any) -> Any:
+    return one | Annotated[tuple[one, ...], Field(min_length=1)]
+
+
+def _later_if_given(field: FieldInfo) -> Any:
+    return ... if field.is_required() else later(field.default)
 
 
 class _At(Part):
@@ -53,7 +67,7 @@ UnlikeNodes = create_model(
     "UnlikeNodes",
     __base__=_At,
     __doc__="Nodes of a kind, by number (-1 is the last), that differ in what is given.",
-    **fields_of_nodes(lambda one: one | None, None),
+    **fields_of_nodes(lambda one: one | None, lambda field: None),
 )
 
 
@@ -75,14 +89,18 @@ class Outage(Part):
     down_ms: Dwell
 
 
-class Nodes(Part):
+class _Counted(Part):
+    count: NodeCount
+
+
+_Described = create_model(
+    "_Described", __base__=_Counted, **fields_of_nodes(_one_or_each, _later_if_given)
+)
+
+
+class Nodes(_Described):
     """A kind of node: of each field of `Node` one value for all of them, or one a node."""
 
-    count: NodeCount
-    slots: PerNodeCount
-    cycles_per_ms: PerNode
-    storage_bytes: PerNode
-    queue_capacity: PerNodeCount
     # Where the nodes are, in any unit of length, for `backhaul.reach.nearest`: given one by one, or
     # spread evenly over a square of side 1.
     positions: Literal["spread"] | tuple[tuple[Finite, Finite], ...] = "spread"

@@ -86,7 +86,7 @@ def _note_failure(place: Path, cause: str) -> None:
         with whole_file(place / store.FAILED) as temporary:
             temporary.write_text(cause + "\n", encoding="utf-8")
     except (OSError, InputError):
-        pass  # a full disk: the cause is told all the same
+        pass  # a full disk: the cause is reported all the same
 
 
 def _note_who_works(at_work: list[str], event: Event | Failed) -> None:

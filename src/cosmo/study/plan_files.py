@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from cosmo.control.arguments import as_settings
 from cosmo.documents import Documents, Settings
 from cosmo.errors import InputError
@@ -55,64 +57,56 @@ def load_plan(source: str | Path, settings: Settings = (), code: Code = "refuse"
     return plan
 
 
+# Fields of a plan and of its parts that name files, and those that name methods.
+_FILES = frozenset({"scenarios", "scenario", "traces", "config"})
+_METHODS = frozenset({"methods", "also", "repeats", "focus", "over"})
+
+
 def _beside(plan: Plan, folder: Path) -> Plan:
     """Files that the plan names are looked for beside it first; what is gone or has changed, among
     the copies that a study keeps (`inputs`).
     """
 
-    def found(name: str) -> str:
+    def file(name: str) -> str:
         near = folder / name
         if not name.endswith(_NAMED):
             return name
         return str(near) if os.path.isfile(near) else inputs.found(folder, name)
 
-    def method_found(name: str) -> str:
+    def method(name: str) -> str:
         return inputs.found_method(folder, method_files.beside(name, folder))
 
-    def all_found(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(found(name) for name in names)
-
-    parts = [
-        part.model_copy(
-            update={
-                "methods": tuple(method_found(name) for name in part.methods),
-                "scenarios": part.scenarios and all_found(part.scenarios),
+    def found(name: str, value: Any) -> Any:
+        if name in _FILES or name in _METHODS:
+            return _renamed(value, file if name in _FILES else method)
+        if isinstance(value, tuple):
+            return tuple(found("", each) for each in value)
+        if isinstance(value, BaseModel):
+            changes = {
+                field: found(field, getattr(value, field)) for field in type(value).model_fields
             }
-        )
-        for part in plan.compare
-    ]
-    training = plan.training.model_copy(update={"config": _maybe(found, plan.training.config)})
-    own = tuple(
-        each.model_copy(
-            update={"config": _maybe(found, each.config), "scenario": _maybe(found, each.scenario)}
-        )
-        for each in plan.train
-    )
-    tune = plan.tune and plan.tune.model_copy(
-        update={"over": {method_found(name): told for name, told in plan.tune.over.items()}}
-    )
-    changes = {
-        "tune": tune,
-        "scenarios": all_found(plan.scenarios),
-        "traces": all_found(plan.traces),
-        "training": training,
-        "train": own,
-        "compare": tuple(parts),
-        "tracks": tuple(
-            each.model_copy(update={"scenario": found(each.scenario)}) for each in plan.tracks
-        ),
-        "also": tuple(map(method_found, plan.also)),
-        "repeats": {
-            method_found(name): tuple(map(method_found, names))
-            for name, names in plan.repeats.items()
-        },
-        "focus": _maybe(method_found, plan.focus),
-    }
-    return plan.model_copy(update=changes)
+            return value.model_copy(update=changes)
+        return value
+
+    made: Plan = found("", plan)
+    return made
 
 
-def _maybe(change: Callable[[str], str], name: str | None) -> str | None:
-    return None if name is None else change(name)
+def _renamed(value: Any, change: Callable[[str], str]) -> Any:
+    """A name, several, or several by name, each changed; what a name stands for, if it is no name,
+    stays.
+    """
+    match value:
+        case str():
+            return change(value)
+        case tuple():
+            return tuple(map(change, value))
+        case dict():
+            return {
+                change(name): _renamed(told, change) if isinstance(told, tuple) else told
+                for name, told in value.items()
+            }
+    return value
 
 
 def plan_checked(data: dict[str, Any]) -> Plan:
@@ -141,12 +135,13 @@ def plan_from(data: dict[str, Any], resolved: dict[str, Any]) -> Plan:
         source: scenario_from(scenario) for source, scenario in resolved["scenarios"].items()
     }
     trainings = plan.trainings()
-    for name in resolved["training"]:
+    for name, told in resolved["training"].items():
         if name not in trainings:
             raise InputError(f"resolved.training.{name}: is not trained by the plan")
-    plan._configs = {
-        name: config_from(trainings[name].method, told)
-        for name, told in resolved["training"].items()
-    }
+        try:
+            plan._configs[name] = config_from(trainings[name].method, told)
+        except InputError as error:  # damaged, or of a version whose settings had other names
+            line = f"{error}; carry the study out again, with this version"
+            raise InputError(f"resolved.training.{name}: {line}") from None
     plan._rates = {name: told["rate"] for name, told in resolved.get("traces", {}).items()}
     return plan

@@ -60,11 +60,11 @@ class _Shares:
         self._shares: dict[str, float] = {}
 
     def tell(self, name: str, share: float) -> None:
-        """Of one unit."""
+        """Note the share (0 to 1) of a unit that is done."""
         self._shares[name] = share
 
     def all(self) -> dict[str, float]:
-        """Of all that have said something."""
+        """The share (0 to 1) that is done, by the names of units that have reported any."""
         return self._shares
 
 

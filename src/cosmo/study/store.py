@@ -75,7 +75,7 @@ class Study:
 
     @cached_property
     def focus(self) -> str:
-        """The method that the results are told about.
+        """The focus method.
 
         The one that the plan names, even if it failed and has no results: a verdict is never about
         another one. If the plan names none, one that there are results of.
@@ -87,7 +87,7 @@ class Study:
         return chosen if named or chosen in there else next(others, there[0])
 
     def about_method(self, name: str) -> "Study":
-        """The same results, told about another of its methods; InputError if it is not there."""
+        """The same results with another focus method; InputError if it is not there."""
         plan = self.plan.model_copy(update={"focus": name})
         check_focus(plan)
         return replace(self, plan=plan)
@@ -141,7 +141,7 @@ def _write_plan(folder: Path, plan: Plan) -> None:
 def _check_same(folder: Path, plan: Plan) -> None:
     """Refuse to mix plans, scenarios that have changed, or versions in one folder."""
     about = read_about(folder)
-    # The focus changes what is told of the results, not the results.
+    # The focus changes the report of the results, not the results.
     for name, value in plan.model_dump(mode="json", exclude={"focus"}).items():
         # A field that an older study does not have was as it is by default.
         if about["plan"].get(name, Plan.model_fields[name].get_default()) != value:
@@ -174,7 +174,7 @@ def _check_same(folder: Path, plan: Plan) -> None:
 
 
 def refocus(folder: Path, focus: str | None) -> None:
-    """Have a study on disk told about another method of its plan."""
+    """Give a study on disk another focus method of its plan."""
     about = read_about(folder)
     if about["plan"].get("focus") == focus:
         return

@@ -5,7 +5,7 @@ evaluation helps to choose a parameter. The best setting is then compared with t
 many further validation episodes: on the episodes that chose it, its lead is partly luck.
 
 The result depends on the seeds and not on the number of processes: Optuna is asked for settings in
-batches of a fixed size and told their values in their order. To resume a search is to repeat it,
+batches of a fixed size and given their values in their order. To resume a search is to repeat it,
 with what is finished read from the folder.
 """
 
@@ -27,6 +27,7 @@ from cosmo.control.arguments import (
     several_seeds,
     whole_number,
 )
+from cosmo.device import environment_of
 from cosmo.documents import Settings
 from cosmo.errors import InputError
 from cosmo.files import made_folder, only_run, read_record, temporary_folder, write_record
@@ -35,7 +36,7 @@ from cosmo.node import Method
 from cosmo.scenario import without_trace
 from cosmo.study import checks
 from cosmo.study.executor import Executor, Failed, Finished, carry_out
-from cosmo.study.pool import LocalExecutor
+from cosmo.study.pool import LocalExecutor, environment
 from cosmo.study.search import Search, as_text, as_texts, grid, optuna_module
 from cosmo.study.statistics import Difference, mean_over_loads, paired_over_loads
 from cosmo.study.units import PlayUnit, result_table
@@ -123,6 +124,7 @@ def tune(
     search_seed: int = 0,
     out: str | Path | None = None,
     workers: int | None = None,
+    device: str | None = None,
 ) -> Tuned:
     """Choose parameters of a method on validation workloads, never on those of evaluation.
 
@@ -146,6 +148,8 @@ def tune(
         search_seed: The seed of the search.
         out: A folder that keeps what is finished; the same call resumes there.
         workers: Processes, all cores by default.
+        device: "cpu" or "gpu", where rules are played, with the same results; by default, what
+            `COSMO_DEVICE` says.
 
     Returns:
         The best setting, all trials, and the comparison with the default.
@@ -155,7 +159,7 @@ def tune(
             if Optuna is missing.
 
     """
-    world = without_trace(as_scenario(scenario, settings))
+    world, place = without_trace(as_scenario(scenario, settings)), environment_of(device)
     processes = [arrivals] if isinstance(arrivals, str) else arrivals
     search = Search(
         scenario=world,
@@ -173,8 +177,10 @@ def tune(
     if search.kind is not None:
         if out is not None:
             raise InputError("out: only with a method by name, as in mine.py:Mine")
-        return tuned(search)
+        with environment(place):
+            return tuned(search)
     with ExitStack() as stack:
+        stack.enter_context(environment(place))
         folder = Path(out or stack.enter_context(temporary_folder()))
         return tuned_in(folder, search, LocalExecutor(workers))
 

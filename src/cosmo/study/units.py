@@ -41,7 +41,7 @@ BOUNDS: dict[str, Any] = {
     "clairvoyant_bound": polars.Float64,
 }
 
-Report = Callable[[float], None]  # is told what share of the unit is done
+Report = Callable[[float], None]  # called with the share of the unit that is done, 0 to 1
 
 
 class Unit(ABC):
@@ -81,7 +81,7 @@ class Unit(ABC):
 
 
 def at_load(scenario: Scenario, arrivals: str, rate: float) -> Scenario:
-    """The scenario with one load. A trace brings its own; what nodes are told of it stays (R36)."""
+    """The scenario with one load. A trace brings its own; what nodes know of it stays (R36)."""
     if scenario.workload.trace:
         return scenario
     return changed(scenario, {"workload.arrivals": arrivals, "workload.rate": rate})

@@ -1,4 +1,4 @@
-"""A world that is played ahead of what is on the screen, and told piece by piece."""
+"""A world that is played ahead of what is on the screen, and sent piece by piece."""
 
 import math
 from functools import cache
@@ -109,8 +109,10 @@ class Ahead:
         here = found["tenants"]["reached"] <= self.played_ms
         return {
             "until": self.played_ms,
-            "tasks": self._news("tasks", {name: each[kept] for name, each in tasks.items()}),
-            "tenants": self._news(
+            "tasks": self._changed_rows(
+                "tasks", {name: each[kept] for name, each in tasks.items()}
+            ),
+            "tenants": self._changed_rows(
                 "tenants", {k: each[here] for k, each in found["tenants"].items()}
             ),
             "statuses": self._new_statuses(outcome),
@@ -119,8 +121,8 @@ class Ahead:
             "over": self.over,
         }
 
-    def _news(self, table: str, columns: dict[str, NDArray[Any]]) -> dict[str, list[Any]]:
-        """Rows that were not told before, or otherwise: `k` has their places."""
+    def _changed_rows(self, table: str, columns: dict[str, NDArray[Any]]) -> dict[str, list[Any]]:
+        """Rows that are new or have changed since the last piece; `k` has their numbers."""
         before, many = self._told[table], len(next(iter(columns.values())))
         old = len(next(iter(before.values()), ()))
         changed = np.arange(many) >= old

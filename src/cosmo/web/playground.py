@@ -34,7 +34,7 @@ class Playground:
         self._out, self._exports = out, 0
         self.number = 0  # of the choice; a new one makes the pieces of the last one void
         self._pieces: list[dict[str, Any]] = []
-        self._news = asyncio.Condition()
+        self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()  # two choices at once come one after the other
         self.chosen = first_choice()
@@ -59,7 +59,7 @@ class Playground:
             self._task = asyncio.create_task(self._play(worlds))
 
     async def _announce(self, chosen: Chosen, worlds: list[Ahead]) -> None:
-        async with self._news:
+        async with self._changed:
             self.chosen, self.number = chosen, self.number + 1
             self._pieces = [
                 {
@@ -69,7 +69,7 @@ class Playground:
                     "sites": [world.site() for world in worlds],
                 }
             ]
-            self._news.notify_all()
+            self._changed.notify_all()
 
     async def _play(self, worlds: list[Ahead]) -> None:
         until_ms = _FIRST_MS
@@ -86,17 +86,17 @@ class Playground:
                 world.stop()
 
     async def _add(self, piece: dict[str, Any]) -> None:
-        async with self._news:
+        async with self._changed:
             self._pieces.append(piece)
-            self._news.notify_all()
+            self._changed.notify_all()
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:
         """What can be chosen, then all pieces of what is chosen, and of what is chosen later."""
         yield {"kind": "offer", **offered()}
         number, place = 0, 0
         while True:
-            async with self._news:
-                await self._news.wait_for(
+            async with self._changed:
+                await self._changed.wait_for(
                     lambda: self.number != number or place < len(self._pieces)  # noqa: B023
                 )
                 if self.number != number:

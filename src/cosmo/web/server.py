@@ -118,7 +118,7 @@ def application(
 
 
 def serve(make: Callable[[int, str], Starlette], opened: bool, tell: Callable[[str], None]) -> None:
-    """Serve an application until it is interrupted; `make` is told the port and a new token."""
+    """Serve an application until it is interrupted; `make` is given the port and a new token."""
     token, found = secrets.token_urlsafe(16), listening()
     port = int(found.getsockname()[1])
     url = f"http://{HOST}:{port}/{token}/"

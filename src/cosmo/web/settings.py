@@ -64,12 +64,12 @@ def _story(
     methods: list[str],
     numbers: dict[str, float],
     begin_ms: float = 100.0,
-    **told: Any,
+    **shown: Any,
 ) -> dict[str, Any]:
-    """`told` has its title, speed and steps; `numbers` are those that differ from the preset's."""
+    """`shown` has its title, speed and steps; `numbers` are those that differ from the preset's."""
     all_numbers = values_of(load(scenario)) | numbers
     chosen = {"scenario": scenario, "methods": methods, "numbers": all_numbers}
-    return {**told, "begin_ms": begin_ms, "chosen": chosen}
+    return {**shown, "begin_ms": begin_ms, "chosen": chosen}
 
 
 def first_choice() -> Chosen:

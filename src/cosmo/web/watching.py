@@ -31,7 +31,7 @@ _MOST_READERS = 32
 # less than 1 % of a core (benchmarks/live_watch.py).
 _LEAST_GAP_S = 0.02
 # What the map shows; nodes need not write down the rest.
-_WANTED = tuple(
+MAP_METRICS = tuple(
     f"cosmo_{name}"
     for name in (
         "decisions_total", "endpoints", "method_info", "requests_in_flight", "sn_silent",
@@ -174,7 +174,7 @@ class Watching:
                     )
                     self._gap_s = max(self._every_s, _LEAST_GAP_S * most)
                 told = {"kind": "reading", "every_ms": 1000.0 * self._gap_s, **self._last}
-            if self._read_at > told_at:  # timers may be early: nothing is told twice
+            if self._read_at > told_at:  # timers may be early: nothing is sent twice
                 told_at = self._read_at
                 yield told
             await asyncio.sleep(max(0.01, self._read_at + self._gap_s - time.monotonic()))
@@ -187,7 +187,7 @@ class Watching:
         for address in self._addresses:
             if address not in self._reads:
                 self._reads[address] = loop.run_in_executor(
-                    self._readers, scraped, address, _WANTED
+                    self._readers, scraped, address, MAP_METRICS
                 )
         done, _ = await asyncio.wait(self._reads.values(), timeout=max(self._every_s, 0.5))
         found = {

@@ -144,7 +144,7 @@ def squared_variation(workload: Workload) -> float:
     match workload.arrivals:
         case "deterministic":
             return 0.0
-        case "poisson" | "steps" | "trace":  # of a trace nodes are told no more than its rate
+        case "poisson" | "steps" | "trace":  # of a trace nodes know its rate alone
             return 1.0
         case "bursty":
             a, b = (rate / 1000.0 for rate in state_rates(workload, workload.rate))

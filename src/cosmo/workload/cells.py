@@ -145,7 +145,7 @@ def _csv_cells(path: Path) -> Cells:
 
 def _csv_reader(path: Path) -> Any:
     text = io.StringIO(read_bytes(path, MOST_CSV).decode("utf-8-sig"), newline="")
-    first = text.readline()
+    first = next((line for line in text if line.strip()), "")
     text.seek(0)
     # Spreadsheets of half the world separate by semicolons; a header says so by having no comma.
     separator = next((sign for sign in (",", ";", "\t") if sign in first), ",")

@@ -116,7 +116,7 @@ class _Row:
         self._table, self._row, self._cells = table, row, cells
 
     def refuse(self, name: str, allowed: str) -> None:
-        """The one line."""
+        """Raise the one-line InputError for a field of this row."""
         value = self._cells.get(name)
         shown = "missing" if value is None else f"{value:g}" if _is_number(value) else repr(value)
         raise self._table.refused(self._row, f"{name} = {shown}: {allowed}")

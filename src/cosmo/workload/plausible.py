@@ -46,7 +46,7 @@ def plausibility(tasks: Tasks, scenario: Scenario) -> Plausibility:
     feasible = float(np.mean(_alone(tasks, scenario) <= tasks.deadline_ms))
     lines = [
         f"{len(tasks)} tasks in {seconds:g} s: {_rates(tasks, scenario.en.count, rate)};"
-        f" nodes are told {scenario.workload.rate:g} (workload.rate)",
+        f" nodes expect {scenario.workload.rate:g} (workload.rate)",
         f"demand: {100 * load:.3g} % of what all nodes of {scenario.name} can do",
         f"{100 * feasible:.3g} % of the tasks would be in time if each came alone",
         *(_medians(name, getattr(tasks, name)) for name in _OTHER_UNITS),

@@ -91,7 +91,7 @@ class Batch(ABC):
 
         With `hold` ("en" or "sn"), worlds that wait for such a decision stay where they are,
         unanswered; only the others go on. Rows that are held come first in what is returned;
-        feedback and settled tasks include those told before.
+        feedback and settled tasks include those returned before.
         """
         self.advance_buffers(hold)
         return self._decisions()

@@ -4,7 +4,7 @@ The two are apart: the outcome of a refused task is final before its notice arri
 that waits in vain stops waiting at the deadline (R38).
 """
 
-from cosmo.node.feedback import DONE, EXPIRED
+from cosmo.node.observation import DONE, EXPIRED
 from cosmo.world.compiled import compiled
 from cosmo.world.records import EXPIRED_THERE, FP, HEARD, LOST_THERE, REFUSED_THERE, TP
 from cosmo.world.turns import FEEDBACK_ROWS, SETTLED_ROWS

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from cosmo import node
-from cosmo.node.feedback import GIVEN_UP, REFUSED
+from cosmo.node.observation import GIVEN_UP, REFUSED
 from cosmo.workload.table import FAILS, SPEED
 from cosmo.world.access import request_channel
 from cosmo.world.answers import fault
@@ -351,7 +351,7 @@ def _entry_points(fingerprint):
         Called again after a shortage of room or a wait for the network (counts[STALLED] > 0), it
         goes on with those worlds only.
         Worlds that wait for the kind of decision in counts[HOLDING] stay where they are, and their
-        rows too; new rows of that kind follow them, and settled tasks those that were told before.
+        rows too; new rows of that kind follow them, and settled tasks those returned before.
         """
         _ = fingerprint  # part of the cache key
         resume, holding = turn.counts[STALLED] > 0, turn.counts[HOLDING]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosmo.node import NO_NODE
-from cosmo.node.state import STATE_FIELDS
+from cosmo.node.observation import STATE_FIELDS
 from cosmo.node.units import BYTES_PER_MS
 from cosmo.scenario import Scenario
 from cosmo.workload import Episode

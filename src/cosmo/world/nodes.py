@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cosmo.node.state import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
+from cosmo.node.observation import IDLE, LATENCY, REQUESTS, STORAGE, WAIT, WORK
 from cosmo.world.compiled import compiled
 from cosmo.world.events import FINISH, move_finish, note, push
 from cosmo.world.records import BEGAN, LEFT, NO_TASK, REACHED

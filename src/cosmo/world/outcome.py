@@ -48,7 +48,7 @@ class Outcome:
         return self.episode.tasks
 
     def heard(self) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-        """[task] what its EN has heard of it (`cosmo.node.feedback`; 0: nothing), and when (R29;
+        """[task] what its EN has heard of it (`cosmo.node.observation`; 0: nothing), and when (R29;
         NaN: nothing); None if the engine does not record it.
         """
         if self.expired is None or self.noticed_ms is None:

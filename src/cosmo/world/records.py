@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node.state import RAW_FIELDS, STATE_FIELDS
+from cosmo.node.observation import RAW_FIELDS, STATE_FIELDS
 
 # What a world waits for. RUNNING never shows outside a kernel call.
 RUNNING, EN_TURN, SN_TURN, OVER, NEEDS_ROOM, NETWORK, RIDE_TURN = 0, 1, 2, 3, 4, 5, 6

@@ -62,7 +62,7 @@ def site_of(scenario: Scenario, streams: Sequence[tuple[int, int]] = ((0, 0),)) 
 
 
 def hidden_of(scenario: Scenario) -> Hidden:
-    """What a scenario does to its nodes that they are not told, for warnings to people."""
+    """What a scenario does to its nodes that they do not know, for warnings to people."""
     workload, tenants, outage = scenario.workload, scenario.background, scenario.sn.outage
     weights = workload.weights or (1.0,)
     rates, stays_ms = np.atleast_2d(tenants.rates), np.atleast_2d(tenants.dwell_ms)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cosmo.node.state import RAW_FIELDS
+from cosmo.node.observation import RAW_FIELDS
 from cosmo.world.compiled import compiled
 from cosmo.world.events import ACK_AT_SN, STATUS_AT_EN, note
 from cosmo.world.links import DOWN, UP, deliver_later, transmit
@@ -84,7 +84,7 @@ def _made(constants, state, w, link, numbers, message_bytes, now):
 
 @compiled
 def send_status(constants, state, turn, w, sn, row, now):
-    """The SN sends the numbers of its updater to the ENs that it was told to (R28, R31)."""
+    """The SN sends the numbers of its updater to the ENs that its updater chose (R28, R31)."""
     size, first = constants.settings[0].status_bytes, constants.first_told[sn]
     for place in range(first, constants.first_told[sn + 1]):
         if turn.answers.send[row, place - first]:

@@ -1,6 +1,6 @@
 """What no policy in the field could know: for yardsticks, labels, training and measurement.
 
-Nobody is told of it unasked: `Batch.truth()` and `Batch.settled()` are there for who asks by name.
+No policy receives it unasked: `Batch.truth()` and `Batch.settled()` are there for who asks by name.
 """
 
 from dataclasses import dataclass

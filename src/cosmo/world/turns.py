@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosmo.node.state import STATE_FIELDS
+from cosmo.node.observation import STATE_FIELDS
 from cosmo.world.records import Floats, Ints, Records
 from cosmo.world.truth import Truth
 
@@ -84,7 +84,7 @@ FEEDBACK_ROW = np.dtype(
         ("task", "i8"),  # counts the EN's own (R41)
         ("en", "i8"),
         ("action", "i8"),
-        ("fate", "i8"),  # codes of `cosmo.node.feedback`
+        ("fate", "i8"),  # codes of `cosmo.node.observation`
         ("in_time", "?"),
         ("time_ms", "f8"),
     ],

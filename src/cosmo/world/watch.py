@@ -20,7 +20,7 @@ AskTruth = Callable[[], Truth]
 
 
 class Watcher:
-    """Is told what happens in a batch of worlds, in order. Every call does nothing by default."""
+    """Hears what happens in a batch of worlds, in order. Every call does nothing by default."""
 
     wants_journal = False  # of what happens inside of nodes, in `Outcome.journal`
 

@@ -233,7 +233,7 @@ class Worlds(Batch):
         return int(worlds["update_decisions"].sum()), float(worlds["now"].max())
 
     def _make_room(self) -> None:
-        """Events, messages or what is told of tasks are used up: double them all."""
+        """Room for events, messages or notices of tasks is used up: double all of it."""
         state, turn = self._state, self._turn
         seen = turn.seen._replace(feedback=_doubled(turn.seen.feedback))
         self._turn = turn._replace(seen=seen, settled=_doubled(turn.settled))

@@ -1,1 +1,1 @@
-"""How `cosmo-next` learns: one policy for all loads, by values of what decisions leave behind."""
+"""Training of `cosmo-next`: one policy for all loads, by values of the states after decisions."""

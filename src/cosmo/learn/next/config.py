@@ -1,4 +1,4 @@
-"""Every number of the training of `cosmo-next`, validated."""
+"""The configuration of the training of `cosmo-next`, validated."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,20 +11,20 @@ from cosmo.learn.next.multi_node.config import MultiNodeConfig
 from cosmo.scenario.fields import MOST_MS
 from cosmo.scenario.model import Arrivals
 
-Span = Annotated[Positive, Field(ge=1e-3)]  # in longest deadlines: SNs look no more often
+Span = Annotated[Positive, Field(ge=1e-3)]  # in longest deadlines; bounds how often SNs decide
 
 
 class OthersConfig(Part):
-    """A load of others at the SNs, as `background` of a scenario."""
+    """Load of other users at the SNs, as in `background` of a scenario."""
 
     rates: tuple[NotNegative, NotNegative]
     dwell_ms: tuple[Positive, Positive]
 
 
 class LoadsConfig(Part):
-    """What the worlds of training are fed: rates uniform between the scenario's lowest rate of
-    interest times `below` and its highest times `above`; processes in equal shares, and loads of
-    others; the scenario's own if none is named.
+    """Loads of the training worlds. Rates are uniform between the scenario's lowest rate of
+    interest times `below` and its highest times `above`. Arrival processes and loads of other users
+    are drawn in equal shares; without `others`, the scenario's own background is used.
     """
 
     below: Positive
@@ -34,17 +34,17 @@ class LoadsConfig(Part):
 
 
 class NextEnConfig(Part):
-    """The EN: chances and values."""
+    """Training of the EN: its probabilities and values."""
 
     hidden: Width
     joint: Width
     chance_hidden: Width
-    books: bool  # False, for comparison: ENs do not use their own traffic, only statuses
-    evidence: bool  # False, for comparison: ENs ignore what results and statuses tell of others
-    failure: NotNegative  # κ: what a failed task costs, in successful ones; a rejection costs 0
+    own_traffic: bool  # False, for comparison: backlogs are estimated from statuses alone
+    evidence: bool  # False, for comparison: ENs ignore evidence of other users
+    failure: NotNegative  # κ: cost of a failed task, in successful tasks; a rejection costs 0
     margin: NotNegative  # routes whose advantages differ by less are told apart by the task's fate
-    haste: NotNegative  # what the longest deadline's delay costs, in tasks
-    least_chance: Share  # of being in time, for a route to be taken
+    delay_cost: NotNegative  # of a delay as long as the longest deadline, in tasks
+    least_chance: Share  # least probability of being in time for a route to be taken
     horizon: Positive  # of the discount over elapsed time, in longest deadlines
     trace: Share  # λ
     exploration: Share
@@ -59,21 +59,22 @@ class NextEnConfig(Part):
 
 
 class NextSnConfig(Part):
-    """The SN: what an update is worth."""
+    """Training of the SN: the value of an update."""
 
     semantic: bool  # False, for comparison: a status carries all four numbers of R12
-    single: bool = False  # a status is one number, as the multi-node controller has it
+    single: bool = False  # a status is one number, as in the multi-node controller
     near: Share  # of its price, from which on an update is nearly worth it
     horizon: Positive  # for how long an update makes a difference, in longest deadlines
-    look: Span  # how often SNs look in training, on average, likewise
-    send_shares: Annotated[tuple[Share, ...], Field(min_length=1)]  # of looks; drawn for each world
-    from_share: Share  # learns from this share of the rounds on, when ENs know what to make of it
+    look: Span  # mean time between decisions of an SN in training, likewise
+    # Shares of an SN's decisions at which it sends, one of them drawn for each world.
+    send_shares: Annotated[tuple[Share, ...], Field(min_length=1)]
+    from_share: Share  # SNs learn from this share of the rounds on, when ENs can use statuses
     ridge: Positive
     confidence: NotNegative  # standard errors by which an update must be worth its price
 
 
 class SpansConfig(Part):
-    """Lengths of time, in the longest deadline of the site: see `policy.next.settings.Spans`."""
+    """Lengths of time, in longest deadlines of the site: see `policy.next.settings.Spans`."""
 
     slots: Positive
     backlog: Positive
@@ -91,13 +92,13 @@ class SpansConfig(Part):
 
 
 class ScheduleConfig(Part):
-    """What changes over the rounds, in shares of them."""
+    """Settings that change over the rounds, as shares of all rounds."""
 
     first_trace: Share  # λ at the start
     early: Positive  # until when it falls
     constant: Annotated[Share, Field(lt=1)]  # until when the rate of learning stays
     last: Share  # of the rate of learning, at the end
-    fresh_rounds: Count  # in these nothing older is kept: nobody knew anything yet
+    fresh_rounds: Count  # first rounds whose samples are not kept, as the values are poor
     baseline_weight: Share  # of a later round in the baseline
 
 
@@ -112,12 +113,12 @@ class NextConfig(Part):
     schedule: ScheduleConfig
     en: NextEnConfig
     sn: NextSnConfig
-    crowd: MultiNodeConfig | None = None  # given, what is trained is one controller for all sites
+    multi_node: MultiNodeConfig | None = None  # if given, one controller for all sites is trained
 
 
 CONFIGS = Documents("training", NextConfig, "cosmo.learn.next", "next", "en.batch=512")
 
 
 def load_next_config(source: str | Path = "next", settings: Settings = ()) -> NextConfig:
-    """A preset by name or a TOML file by path, with single fields set as `en.batch=512`."""
+    """Load a preset by name or a TOML file by path, with single fields set as `en.batch=512`."""
     return CONFIGS.load(source, settings)

@@ -1,4 +1,4 @@
-"""Worlds played for training: what ENs knew and did, what SNs could have told, what came of it."""
+"""Worlds played for training: records of what ENs and SNs observed, did and achieved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """What a run leaves to chance: a generator for each world, how often it explores and sends."""
+    """Random choices of a run: a generator per world, and how often it explores and sends."""
 
     random: Sequence[np.random.Generator]
     exploration: float
@@ -56,8 +56,8 @@ class Experience(Watcher):
         chances: Chances,
     ) -> None:
         self._scenario, self._episodes = scenario, episodes
-        # Draws of a world do not depend on who else is played with it: looks are as many in all
-        # worlds, and come first.
+        # Draws of a world do not depend on the other worlds of its batch: the draws of SN decisions
+        # are equally many in all worlds, and come first.
         looks = int(max(each.window_ms for each in episodes) / (0.5 * chances.look_ms)) + 8
         sns = scenario.sn.count  # looks; an EN reaches no more
         self._looks = np.stack(
@@ -80,7 +80,7 @@ class Experience(Watcher):
         self._feasible.append(truth().feasible.copy())
 
     def decisions(self) -> Arrays:
-        """Of ENs, those of one EN one after the other, in order of time, with what came of them."""
+        """Decisions of ENs with their outcomes, ordered by world, EN and time; [decision, …]."""
         rows = self._method.en.rows
         found = {k: np.concatenate([row[k] for row in rows]) for k in rows[0]}
         found["feasible"] = np.concatenate(self._feasible)
@@ -98,7 +98,7 @@ class Experience(Watcher):
 
 
 class MakeDispatcher:
-    """Networks of many runs, to be put to work at a site."""
+    """Makes dispatchers from the networks of many runs."""
 
     def __init__(self, layers: Any, run_rows: RunRows, settings: NextSettings, weigh: Any) -> None:
         self._given = layers, run_rows, settings, weigh
@@ -109,7 +109,7 @@ class MakeDispatcher:
 
 
 class _Exploring(Method):
-    """`cosmo-next` that explores at the EN; its SNs send at random, whatever has changed."""
+    """`cosmo-next` whose ENs explore and whose SNs send at random."""
 
     def __init__(
         self,
@@ -124,12 +124,12 @@ class _Exploring(Method):
         self.carries = settings.dimensions
 
     def dispatcher(self, site: Site) -> Dispatcher:
-        """The ENs."""
+        """Return the exploring ENs of a site."""
         self.en = _ExploringEn(self._act.at(site), self._chances.exploration, self._draws)
         return self.en
 
     def updater(self, site: Site) -> Updater:
-        """The SNs."""
+        """Return the SNs of a site, which send at random."""
         self.sn = _ExperimentingSn(site, self._settings, self._chances, self._looks)
         return self.sn
 
@@ -198,7 +198,7 @@ class _ExperimentingSn(Updater):
 
 
 def run_rows_of(runs: int, worlds: int) -> RunRows:
-    """`worlds` for each run."""
+    """Rows for `worlds` worlds of each run."""
     return RunRows([run for run in range(runs) for _ in range(worlds)], runs)
 
 

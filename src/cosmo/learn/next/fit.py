@@ -1,4 +1,4 @@
-"""Values and chances of many runs, fitted side by side (JAX)."""
+"""Fits the values and probabilities of many runs side by side (JAX)."""
 
 import functools
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def _weighed(arrays: Any, places: Any, site_settings: SiteSettings) -> tuple[Any
 def weighed(
     p: Tree, before: Tree, task: Tree, places: Any, site_settings: SiteSettings
 ) -> tuple[Any, Any, Any]:
-    """`values.weighed`, compiled: for many worlds at once several times as fast."""
+    """`values.weighed`, compiled: several times as fast for many worlds at once."""
     found: tuple[Any, Any, Any] = _weighed((p, before, task), places, fixed=(site_settings,))
     return found
 
@@ -74,9 +74,9 @@ def judged(
     shift: int,
     site_settings: SiteSettings,
 ) -> dict[str, Any]:
-    """Of decisions [run, row]: the value found and left, and the inputs of what was left.
+    """Values before and after decisions [run, row], and the inputs of the afterstates.
 
-    The value found is a mean over `tasks` tasks that could have come, `shift` rows apart.
+    The value before is a mean over `tasks` tasks that could have arrived, taken `shift` rows apart.
     """
     found: Tree = _judged((p, rows, baseline), places, fixed=(tasks, shift, site_settings))
     return found
@@ -115,7 +115,7 @@ def _judged(arrays: Any, places: Any, tasks: int, shift: int, site_settings: Sit
 
 
 def loss(p: Tree, batch: Tree) -> Any:
-    """Squared error of values plus cross-entropy of chances, summed over runs."""
+    """Squared error of values plus cross-entropy of probabilities, summed over runs."""
     error = values.value(p, batch["local"], batch["remote"], batch["load"], jnp) - batch["target"]
     logits = values.chance_logits(p, batch["chance"], jnp)
     entropy = jnp.logaddexp(0.0, logits) - batch["feasible"] * logits
@@ -128,7 +128,7 @@ def _chain(clip: float) -> optax.GradientTransformation:
 
 
 def started(p: Tree, clip: float) -> Tree:
-    """A fit that has not made a step: parameters, their slow average, and the optimizer's state."""
+    """The state of a new fit: parameters, their slow average, and the optimizer's state."""
     return {"p": p, "average": p, "optimizer": jax.vmap(_chain(clip).init)(p)}
 
 
@@ -142,7 +142,7 @@ def fitted(
     steps: int,
     batch: int,
 ) -> Tree:
-    """So many steps on every run; `number` says which samples they take."""
+    """The state after `steps` steps on every run; `number` seeds the choice of samples."""
     found: Tree = _fitted((state, data), number, rate, averaging, fixed=(clip, steps, batch))
     return found
 
@@ -162,7 +162,7 @@ def _fit(
     steps: int,
     batch: int,
 ) -> Tree:
-    """So many steps on every run at once; `number` says which samples they take."""
+    """The state after `steps` steps on every run at once; `number` seeds the choice of samples."""
     rows, chain = data["target"].shape[1], _chain(clip)
 
     def step(state: Tree, key: Any) -> tuple[Tree, None]:

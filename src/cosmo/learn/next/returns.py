@@ -1,12 +1,13 @@
-"""What values are fitted to: discounted returns over elapsed time, with little noise in them.
+"""Targets of the values: discounted returns over elapsed time, with little noise.
 
     G_t = γ^(Δt) · (E_{t+1} + λ_{t+1}·(G_{t+1} − V_{t+1}))
 
-V_t is the value of what decision t left behind, E_{t+1} that of what the EN found at its next
-decision: its route, or a rejection, averaged over *several tasks* that could have come instead of
-the one that did (sizes and demands do not depend on the state, so any task that came will do).
-Where the EN explored, λ is 0: what followed was not its own policy. Rewards are taken relative to a
-baseline that depends on the load alone; no decision changes the load, so prices stay the same.
+V_t is the value of the state after decision t. E_{t+1} is the value of the state that the EN found
+at its next decision: that of the best route or a rejection, averaged over *several tasks* that
+could have arrived instead (sizes and demands do not depend on the state, so any task that arrived
+can be used). Where the EN explored, λ is 0, as what followed was not its own policy. Rewards are
+relative to a baseline that depends on the load alone; no decision changes the load, so prices stay
+the same.
 """
 
 from typing import Any
@@ -20,20 +21,20 @@ Floats = NDArray[np.float32]
 def earned_by(
     succeeded: NDArray[np.bool_], failed: NDArray[np.bool_], failure: float
 ) -> NDArray[np.float64]:
-    """What decisions earned, in successful tasks: 1, −κ if the task failed, 0 for a rejection."""
+    """Rewards of decisions, in successful tasks: 1, −κ if the task failed, 0 for a rejection."""
     earned: NDArray[np.float64] = succeeded - failure * failed
     return earned
 
 
 def load_terms(load: Any, xp: Any) -> Any:
-    """What the baseline is linear in."""
+    """The terms in which the baseline is linear, […, term]."""
     parts = [xp.ones_like(load[..., :1]), load, load**2, load[..., :1] * load[..., 1:2]]
     return xp.concatenate([*parts, xp.maximum(load[..., :3] - 1.0, 0.0)], -1)
 
 
 def over_rows(left: Any, right: Any) -> Any:
-    """Leftᵀ·right, summed row by row: BLAS cuts so long a sum into a piece for every CPU, and bits
-    would depend on how many there are.
+    """Leftᵀ·right, summed row by row. BLAS would split so long a sum into one piece per CPU, so
+    that bits would depend on the number of CPUs.
     """
     return np.einsum("ri,r...->i...", left, right)
 

@@ -28,7 +28,7 @@ _FITTED = ("local", "remote", "load", "chance")
 
 
 class NextTrainer:
-    """Trains a stack of runs of one scenario; `Trainer`'s interface."""
+    """Trains a stack of runs of one scenario, with the interface of `Trainer`."""
 
     def __init__(self, runs: Sequence[Run], config: NextConfig) -> None:
         first = runs[0].scenario
@@ -68,13 +68,13 @@ class NextTrainer:
         """Do nothing: `cosmo-next` needs no pretraining."""
 
     def agents(self) -> NextAgents:
-        """Every run's agents as they are now: averaged weights act."""
+        """The present agents of every run, with averaged weights."""
         en = {name: np.asarray(value) for name, value in self._fit["average"].items()}
         sn = {"worth": self._worth.weights(), "doubt": self._worth.doubt()}
         return NextAgents(en, sn, self._settings)
 
     def train_episode(self) -> list[Curve]:
-        """One round of every run."""
+        """Train every run for one round."""
         config, number = self.config, self.episode
         played = self._played()
         played.play()
@@ -116,8 +116,8 @@ class NextTrainer:
         self._refit()
 
     def _lessons(self, rows: Arrays, own: list[NDArray[np.int64]]) -> Arrays:
-        """What there is to learn from a round: inputs and targets of some decisions of each run,
-        whose rows are `own`.
+        """Samples of a round: inputs and targets of some decisions of each run, whose rows are
+        `own`.
         """
         config, number = self.config.en, self.episode
         # Runs have different numbers of decisions; shorter ones are padded with their own.
@@ -229,12 +229,12 @@ class NextTrainer:
         return found
 
     def delivered(self) -> Arrays:
-        """What is written for `cosmo.policy`."""
+        """The arrays of the trained controller, as `cosmo.policy` reads them."""
         agents = self.agents()
         return named_layers("en", agents.en) | named_layers("sn", agents.sn)
 
     def saved(self) -> Arrays:
-        """All that a resumed training needs, as plain arrays."""
+        """The state that a resumed training needs, as plain arrays."""
         kept: Arrays = {
             "episode": np.array(self.episode),
             "baseline": self._baseline,
@@ -270,7 +270,7 @@ def _compiled(*known: Any) -> tuple[Any, Any, Any]:
 
 
 def _initial(shapes: dict[str, tuple[int, ...]], random: np.random.Generator) -> Arrays:
-    """He's start; values start near 0."""
+    """He's initialisation; values start near 0."""
     found: Arrays = {}
     for name, shape in shapes.items():
         if name.endswith(".b"):
@@ -292,5 +292,5 @@ def trace_at(done: float, final: float, config: ScheduleConfig) -> float:
 
 
 def rate_at(done: float, first: float, config: ScheduleConfig) -> float:
-    """The rate of learning: constant, then falling to next to nothing, which settles the noise."""
+    """The learning rate: constant, then falling to almost 0, which reduces noise."""
     return first * min(1.0, (1.0 - done) / (1.0 - config.constant) + config.last)

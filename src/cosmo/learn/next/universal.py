@@ -13,19 +13,19 @@ from cosmo.learn.next.multi_node.trainer import MultiNodeTrainer
 from cosmo.learn.next.trainer import NextTrainer
 from cosmo.learn.run import Arrays, Curve, Run, TrainsRuns
 from cosmo.policy.controller import named_layers
-from cosmo.policy.rules.multi_node_parameters import STORED_NAMES, Parameters
+from cosmo.policy.rules.multi_node_parameters import Parameters
 
-_NETWORKS, _MULTI_NODE = "networks/", "crowd/"
+_NETWORKS, _MULTI_NODE = "networks/", "multi_node/"
 
 
 def trainer_of(runs: Sequence[Run], config: NextConfig) -> TrainsRuns:
-    """What trains `cosmo-next` as the configuration says."""
+    """The trainer of `cosmo-next` for a configuration."""
     networks = NextTrainer(runs, config)
-    return networks if config.crowd is None else UniversalTrainer(networks, config.crowd)
+    return networks if config.multi_node is None else UniversalTrainer(networks, config.multi_node)
 
 
 class UniversalTrainer:
-    """A round trains the networks once, and the multi-node controller for some generations."""
+    """Trains the networks once per round, and the multi-node controller for some generations."""
 
     def __init__(self, networks: NextTrainer, config: MultiNodeConfig, workers: int = 1) -> None:
         runs, rounds = networks.runs, networks.config.episodes
@@ -41,14 +41,14 @@ class UniversalTrainer:
 
     @property
     def episode(self) -> int:
-        """Rounds that are done."""
+        """The number of finished rounds."""
         return self._networks.episode
 
     def pretrain(self) -> None:
         """Do nothing: `cosmo-next` needs no pretraining."""
 
     def train_episode(self) -> list[Curve]:
-        """The next round; the curves are of the multi-node controller."""
+        """Train for the next round; the curves are those of the multi-node controller."""
         first = self._networks.episode * self._config.generations
         curves = [
             self._multi_node.train_generation(first + more)
@@ -58,14 +58,13 @@ class UniversalTrainer:
         return [{name: float(np.mean([each[name] for each in curves])) for name in curves[0]}]
 
     def delivered(self) -> Arrays:
-        """What is written for `cosmo.policy`."""
+        """The arrays of the trained controller, as `cosmo.policy` reads them."""
         scaled = np.array(self._multi_node.scaled)  # [row, parameter]
-        names = [STORED_NAMES[name] for name in Parameters._fields]
-        numbers = {name: scaled[None, :, k] for k, name in enumerate(names)}
-        return self._networks.delivered() | named_layers("crowd", numbers)
+        parameters = {name: scaled[None, :, k] for k, name in enumerate(Parameters._fields)}
+        return self._networks.delivered() | named_layers("multi_node", parameters)
 
     def saved(self) -> Arrays:
-        """All that a resumed training needs."""
+        """The state that a resumed training needs."""
         return _with(_NETWORKS, self._networks.saved()) | _with(
             _MULTI_NODE, self._multi_node.saved()
         )

@@ -1,16 +1,14 @@
-"""What an update is worth: an experiment in every world of training.
+"""The value of an update, measured by an experiment in every world of training.
 
-SNs send at random, with a probability e that is known, so that what is earned after a look differs
-between those that sent and those that did not only by the update. With Y what the ENs earned in the
-horizon after a look, n the change that a status reports and s whether it was sent, the weights w
-minimise
+SNs send at random, with a known probability e. So rewards after a decision differ between SNs that
+sent and SNs that did not only by the update. With Y the rewards of the ENs in the horizon after a
+decision, n the change that a status would report and s whether it was sent, the weights w minimise
 
     Σ (Y − Ŷ(n) − (s − e)·w·n)² + ridge·|w|²
 
-Ŷ is a linear regression on n. What is earned is counted relative to what the training-only oracle
-would have taken (R15), which removes most of the noise of the workload. The same experiment tells
-how far w can be trusted: an SN sends only if the change is worth the price beyond doubt, which is
-`confidence` standard errors of w·n.
+Ŷ is a linear regression on n. Rewards are relative to those of the training-only oracle (R15),
+which removes most of the noise of the workload. The same experiment gives the standard error of
+w·n: an SN sends only if w·n exceeds the price by `confidence` standard errors.
 """
 
 import numpy as np
@@ -23,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Worth:
-    """Gathers the evidence of all rounds, for every run."""
+    """Sums of the experiments of all rounds, for every run."""
 
     def __init__(self, runs: int, ridge: float, confidence: float) -> None:
         self._ridge, self._confidence = ridge, confidence
@@ -41,10 +39,10 @@ class Worth:
         share: Floats,
         earned: Floats,
     ) -> None:
-        """Looks of one run, and what ENs earned after each."""
+        """Add SN decisions of one run, and the rewards of the ENs after each."""
         if len(change) <= CHANGE_SIZE:
             return
-        # By the normal equations: the least squares of all rows would be BLAS's to sum up.
+        # By the normal equations, as BLAS would sum up a least-squares fit of all rows.
         square, cross = over_rows(change, change), over_rows(change, earned)
         weights, *_ = np.linalg.lstsq(square, cross, rcond=None)
         rest = earned - (change * weights).sum(axis=1)
@@ -63,7 +61,7 @@ class Worth:
         return (self._inverse() @ self.cross[..., None])[..., 0].astype(np.float32)
 
     def doubt(self) -> NDArray[np.float32]:
-        """[run, CHANGE_SIZE, CHANGE_SIZE]: L, so that |n·L| is how far w·n may be off."""
+        """[run, CHANGE_SIZE, CHANGE_SIZE]: L, so that |n·L| is the margin of error of w·n."""
         squares, count = self.noise[:, 0], np.maximum(self.noise[:, 1], 1.0)
         deviation = np.where(self.noise[:, 1] > 0, np.sqrt(squares / count), 1.0)
         root = np.linalg.cholesky(self._inverse())
@@ -78,10 +76,10 @@ def earned_after(
     earned: Floats,
     horizon_ms: float,
 ) -> Floats:
-    """The sum of what was earned in the looks' worlds in the horizon after each."""
+    """The sum of rewards in the world of each SN decision, in the horizon after it."""
     order = np.lexsort((time_ms, world))
     known, start = np.unique(world[order], return_index=True)
-    # Sums start anew in each world, so that a world's bits do not depend on who is played with it.
+    # Sums restart in each world, so that its bits do not depend on the other worlds of its batch.
     parts = np.split(earned[order], start[1:])
     total = np.concatenate([np.r_[0.0, np.cumsum(part)] for part in parts])
     # One axis for all worlds: times are less than a span.

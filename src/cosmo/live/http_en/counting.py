@@ -1,4 +1,4 @@
-"""An agent through which the requests of its service pass: it counts those that are under way."""
+"""An agent through which the requests of its service pass: it counts those in flight."""
 
 import asyncio
 import math
@@ -19,7 +19,7 @@ class CountingAgent(TakesHttp, AgentServer):
     """Its reading is the number of requests in the service, as of now; those beyond its slots wait.
 
     A service that cannot be connected to has none, and must not look idle for that: pickers are
-    told nothing until it can be.
+    sent nothing until it can be.
     """
 
     def __init__(self, *given: Any) -> None:

@@ -27,7 +27,7 @@ class _HungUp(asyncio.Protocol):
     """A connection beyond the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """End it."""
+        """Close the connection at once."""
         transport.close()
 
 
@@ -97,12 +97,12 @@ class HttpListener(GrpcListener):
                 self._node.counters.add("hung_up_total", len(gone))
 
     async def drain(self) -> None:
-        """Requests are refused from now on; those under way go on."""
+        """Requests are refused from now on; those in progress go on."""
         await super().drain()
         self._node.draining = True
 
     async def stop(self, grace_s: float | None) -> None:
-        """Hang up; what is still under way fails after the grace."""
+        """Hang up; requests still in progress fail after the grace."""
         if self._sharing is not None:
             self._sharing.cancel()
         if self._http is not None:

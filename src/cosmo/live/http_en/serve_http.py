@@ -19,14 +19,12 @@ from cosmo.live.serve_en import EnServer
 from cosmo.live.tasks import Fate, Item
 from cosmo.node import Method
 from cosmo.scenario.fields import MOST_AMOUNT
-from cosmo.scenario.topology import NODE_FIELDS
 
 _LONGEST_MS = 900_000.0  # of a deadline
 
 
 def _endpoint(peer: Peer) -> Endpoint:
-    shape = {name: getattr(peer, name) for name in (*NODE_FIELDS, "up_mbps", "down_mbps")}
-    return Endpoint(peer.http, **shape)
+    return Endpoint(peer.http, peer, peer.up_mbps, peer.down_mbps)
 
 
 def _raw(text: str) -> bytes:
@@ -93,7 +91,7 @@ class HttpEnServer(TakesHttp, EnServer):
         if not item.remote:
             super().offload(sn, item, arrival_ms)
             return
-        item.context.alone = self.core.open[sn] <= self.core.places[sn].endpoint.slots
+        item.context.alone = self.core.open[sn] <= self.core.places[sn].endpoint.node.slots
 
     def answer(self, item: Item, fate: Fate, output: bytes) -> None:
         """Tell the client; answers of services are passed on as they come."""

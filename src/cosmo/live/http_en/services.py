@@ -35,7 +35,7 @@ class HttpCall:
         return place_of(self.request.transport)
 
     def answer(self, status: int, why: str) -> None:
-        """The EN answers; whatever else is under way ends."""
+        """The EN answers; the call to the service ends."""
         self.own = status, why
         if self.patience is not None and not self.patience.expired():
             self.patience.reschedule(asyncio.get_running_loop().time())

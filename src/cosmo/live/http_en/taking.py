@@ -13,7 +13,7 @@ from cosmo.live.server import NodeServer
 class TakesHttp(NodeServer):
     """A node with a port of HTTP; a subclass says who answers."""
 
-    _calls: int  # that are under way
+    _calls: int  # in progress
 
     async def serve_http(self, call: HttpCall) -> web.StreamResponse:
         """The answer to a request that is within the limits."""

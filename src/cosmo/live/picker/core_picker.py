@@ -130,7 +130,7 @@ class PickerCore(EnCore):
         if not found or count < 1:
             return []
         busy, places, draw = self.open, self.places, self._random.random
-        keys = [((busy[k] + 1) / places[k].endpoint.slots, draw(), k) for k in found]
+        keys = [((busy[k] + 1) / places[k].endpoint.node.slots, draw(), k) for k in found]
         chosen = nsmallest(count, keys) if len(keys) > _FEW else sorted(keys)[:count]
         return [k for _, _, k in chosen]
 

@@ -5,19 +5,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cosmo.scenario.topology import NODE_FIELDS, Node
+
 MOST_ENDPOINTS = 4096  # that a list may have
 _FEW = 4  # vacant places that are no matter
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A service behind the proxy, described like a node with a link to it."""
+    """A service behind the proxy, as a node with a link to it."""
 
     address: str  # as the proxy knows it: IP:PORT
-    slots: int
-    cycles_per_ms: float
-    storage_bytes: float
-    queue_capacity: int
+    node: Node
     up_mbps: float
     down_mbps: float
     scrape_port: int | None = None  # of the page with its metrics, if the picker reads that
@@ -25,11 +24,9 @@ class Endpoint:
 
     @property
     def shape(self) -> tuple[float, ...]:
-        """What a method is told of it."""
-        return (
-            *(self.slots, self.cycles_per_ms, self.storage_bytes, self.queue_capacity),
-            *(self.up_mbps, self.down_mbps),
-        )
+        """What a method knows of it."""
+        own = (getattr(self.node, name) for name in NODE_FIELDS)
+        return (*own, self.up_mbps, self.down_mbps)
 
     @property
     def host(self) -> str:
@@ -50,7 +47,7 @@ def arranged(
     """The places of these endpoints, and whether every column still means what it meant.
 
     Whoever stays keeps its column. Whoever comes takes the column of one that has left, if the two
-    are alike and nothing is under way there (`busy` has the other columns), else a new one at the
+    are alike and nothing is in flight there (`busy` has the other columns), else a new one at the
     end. Columns move only when more than half of them are vacant.
     """
     wanted = {each.address: each for each in endpoints}

@@ -182,7 +182,7 @@ def bootstrap(
     )
     chain = {"filters": [{"name": "http", "typed_config": manager}]}
     return {
-        "node": {"id": "envoy", "cluster": "cosmo"},  # as an xDS server is told
+        "node": {"id": "envoy", "cluster": "cosmo"},  # as an xDS server sees it
         "admin": _at(admin),
         "static_resources": {
             "listeners": [{"name": "in", **_at(listen), "filter_chains": [chain]}],

@@ -57,7 +57,7 @@ class Request(NamedTuple):
 
 
 def frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
-    """One frame."""
+    """The bytes of an HTTP/2 frame: its head of 9 bytes, then the content."""
     size = len(content)
     return HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, stream) + content
 

@@ -147,7 +147,7 @@ class _Refused(Call):
     """Is answered before it is heard."""
 
     def message(self, content: bytes) -> None:
-        """Nobody reads it."""
+        """Ignore what comes after the refusal."""
 
 
 class HealthCheck(Call):

@@ -107,7 +107,7 @@ class Http2Connection(Sending, asyncio.Protocol):
         self._read_or_not()
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """The peer reads again: go on reading from it."""
         self._stuck = False
         self._read_or_not()
 

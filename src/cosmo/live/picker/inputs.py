@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from cosmo.live.config import NodeConfig
 from cosmo.live.config_services import PickerGroup
 from cosmo.live.peers import client_ssl
 from cosmo.live.picker.endpoints import Endpoint, Place
-from cosmo.live.readings.load_reports import reading_of, report_of, state_told
+from cosmo.live.readings.load_reports import reading_of, report_of, reported_state
 from cosmo.live.readings.metering import ImplausibleError, Meter, Reading
 from cosmo.live.readings.metric_names import MetricNames, load_names
 from cosmo.live.readings.pages import Page
@@ -39,12 +39,21 @@ class _Heard:
     agent: SnConnection | None
 
 
+# Of a picker's table: how endpoints are asked. An endpoint has its ports itself.
+_HOW = ("metrics_labels", "scrape_ms", "scrape_tls", "service_name", "agent_name")
+
+
 class Wanted(NamedTuple):
     """What is asked of endpoints, and how."""
 
     config: PickerGroup
     names: MetricNames
     encrypted: ssl.SSLContext | None  # of pages; None: in the clear
+
+    @property
+    def questions(self) -> tuple[Any, ...]:
+        """Equal where endpoints are asked for the same in the same way."""
+        return self.names, *(getattr(self.config, name) for name in _HOW)
 
 
 def wanted(config: NodeConfig, method: Method) -> Wanted:
@@ -70,10 +79,13 @@ class Inputs:
         self._closing: set[asyncio.Task[None]] = set()
 
     def change(self, to: Wanted) -> None:
-        """Ask in another way from now on; what was heard stays until it is replaced."""
-        self._wanted = to
-        self._end_all()
-        self.settle(self._server.core.places)
+        """Ask in another way from now on, if it is another one. What a page has said stays until
+        it is replaced; what an agent has said is forgotten until the agent is heard again.
+        """
+        before, self._wanted = self._wanted, to
+        if before.questions != to.questions:
+            self._end_all()
+            self.settle(self._server.core.places)
 
     def expect(self, method: Method) -> None:
         """Statuses are those of this method from now on, if it goes by any."""
@@ -113,7 +125,7 @@ class Inputs:
             scheme = "http" if encrypted is None else "https"
             url = f"{scheme}://{endpoint.host}:{endpoint.scrape_port}{names.path}"
             page = Page(url, MOST_BYTES, encrypted, config.service_name)
-            meter = Meter(names, config.metrics_labels, endpoint.slots)
+            meter = Meter(names, config.metrics_labels, endpoint.node.slots)
             silent_ms = server.config.behaviour.silent_ms
             scraper = Scraper(page, meter, server.clock, config.scrape_ms, silent_ms)
             told = partial(self._scraped, endpoint.address)
@@ -122,7 +134,7 @@ class Inputs:
         if endpoint.push_port is not None:
             place = f"{endpoint.host}:{endpoint.push_port}"
             certified = config.agent_name or endpoint.host.strip("[]")
-            shape = endpoint.slots, endpoint.cycles_per_ms
+            shape = endpoint.node.slots, endpoint.node.cycles_per_ms
             beside = WatchedSn(endpoint.address, place, certified, *shape)
             agent = SnConnection(server, column, self._method, beside)
             agent.begin()
@@ -133,7 +145,7 @@ class Inputs:
     def _scraped(self, address: str, result: str, why: str) -> None:
         self._server.counters.add("scrapes_total", sn=address, result=result)
         if result == IMPLAUSIBLE:
-            self._server.counters.add("peer_lies_total", sn=address)
+            self._server.counters.add("implausible_messages_total", sn=address)
 
     def _read(self, column: int, reading: Reading, made_ms: float) -> None:
         self._take(column, state_of(reading, self._server.site, column), made_ms)
@@ -158,7 +170,7 @@ class Inputs:
             state = self._reported(column, endpoint, headers)
         except ImplausibleError:
             counters.add("load_reports_total", sn=endpoint.address, result=IMPLAUSIBLE)
-            counters.add("peer_lies_total", sn=endpoint.address)
+            counters.add("implausible_messages_total", sn=endpoint.address)
             return
         if state is not None:
             counters.add("load_reports_total", sn=endpoint.address, result=READ)
@@ -170,15 +182,15 @@ class Inputs:
         report = report_of(headers)
         if report is None:
             return None
-        told = state_told(report)
+        told = reported_state(report)
         if told is not None:  # no more than the endpoint is known to have
             state = np.array(told)
-            state[IDLE] = min(state[IDLE], endpoint.slots)
-            state[STORAGE] = min(state[STORAGE], endpoint.storage_bytes)
+            state[IDLE] = min(state[IDLE], endpoint.node.slots)
+            state[STORAGE] = min(state[STORAGE], endpoint.node.storage_bytes)
             return state
         # This answer's request is about to end, if the picker has sent it there.
         own = max(self._server.core.open[column] - 1, 0)
-        reading = reading_of(report, self._wanted.names, endpoint.slots, own)
+        reading = reading_of(report, self._wanted.names, endpoint.node.slots, own)
         return None if reading is None else state_of(reading, self._server.site, column)
 
     def acknowledge(self, column: int, sequence: int) -> None:
@@ -204,6 +216,6 @@ class Inputs:
         self._heard.clear()
 
     async def close(self) -> None:
-        """Listen to nobody."""
+        """End all connections to agents and all readings of pages."""
         self._end_all()
         await asyncio.gather(*self._closing, return_exceptions=True)

@@ -45,10 +45,10 @@ class Where(NamedTuple):
 
 
 class Api:
-    """An API server."""
+    """The API server of a cluster, read over HTTP as a pod or through `kubectl proxy`."""
 
     def __init__(self, url: str) -> None:
-        """`url` is that of a proxy without encryption; empty: as pods are told."""
+        """`url` is that of a proxy without encryption; empty: as in the environment of pods."""
         self._token, self._ssl = "", None
         if url:
             place = urlsplit(url)
@@ -64,7 +64,7 @@ class Api:
         self._ssl = ssl.create_default_context(cafile=str(_ACCOUNT / "ca.crt"))
 
     async def get(self, path: str) -> Any:
-        """A whole document."""
+        """The JSON document at a path; ApiError if it is larger than 16 MiB."""
         found = bytearray()
         async with contextlib.aclosing(self._body(path, _PATIENCE_S)) as parts:
             async for part in parts:

@@ -47,7 +47,7 @@ class PickerListener:
         self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Take calls."""
+        """Accept connections, and end idle ones from now on."""
         loop = asyncio.get_running_loop()
         patience_s = self._config.limits.receive_s if self._ssl else None
         self._server = await loop.create_server(

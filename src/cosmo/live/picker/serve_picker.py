@@ -149,7 +149,7 @@ class PickerServer(DecidingServer):
         return self.core.in_flight
 
     def begin(self) -> None:
-        """Look for endpoints."""
+        """Decide once for practice, then watch the source of endpoints."""
         self._warm_up()
         self._look()
 
@@ -159,7 +159,7 @@ class PickerServer(DecidingServer):
         self._watching = self._loop.create_task(self._watch())
 
     async def close(self) -> None:
-        """Look no longer."""
+        """Stop watching the source of endpoints, and end all inputs."""
         if self._watching is not None:
             self._watching.cancel()
         await self.inputs.close()
@@ -277,7 +277,7 @@ class PickerServer(DecidingServer):
     def offload(self, sn: int, item: Item, arrival_ms: float) -> None:
         """Name the endpoint that was chosen, and others in case it cannot be reached."""
         names, core = self._names, self.core
-        item.context.alone = core.open[sn] <= core.places[sn].endpoint.slots
+        item.context.alone = core.open[sn] <= core.places[sn].endpoint.node.slots
         others = core.least_busy(self.config.picker.ranked - 1, but=sn)
         ranked = ",".join([names[sn], *(names[k] for k in others)]) if others else names[sn]
         item.context.answer = ext_proc.picked(ranked)

@@ -93,12 +93,11 @@ def endpoint(
     if scrape is None and push is None:
         scrape = config.scrape_port or int(port) if "scrape" in config.kinds else None
         push = config.push_port if "push" in config.kinds else None
-    shape = config.endpoint.model_dump()
+    node = config.endpoint
     if slots is not None:
-        shape["slots"] = slots
-    shape |= {"up_mbps": config.link_mbps, "down_mbps": config.link_mbps}
+        node = node.model_copy(update={"slots": slots})
     place = f"[{ip}]:{int(port)}" if ":" in ip else f"{ip}:{int(port)}"
-    return Endpoint(place, **shape, scrape_port=scrape, push_port=push)
+    return Endpoint(place, node, config.link_mbps, config.link_mbps, scrape, push)
 
 
 def endpoints_of(lines: Iterable[str], config: PickerGroup) -> list[Endpoint]:

@@ -76,7 +76,7 @@ def _of_binary(content: bytes) -> dict[str, float]:
 _READERS = {b"TEXT": _of_text, b"JSON": _of_json, b"BIN": _of_binary}
 
 
-def state_told(report: Mapping[str, float]) -> list[float] | None:
+def reported_state(report: Mapping[str, float]) -> list[float] | None:
     """[field] the state that a service node of this package reports (R12); None if it is of others.
 
     Raises ImplausibleError if only a part of it is there.

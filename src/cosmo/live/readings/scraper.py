@@ -12,7 +12,7 @@ MOST_BYTES = 2_000_000  # of a page
 _SHORT = 50_000  # characters that are read in a moment; who is asked to decide must not wait longer
 
 Heard = Callable[[Reading, float], None]  # a reading, and when it was made, in ms of the node
-Told = Callable[[str, str], None]  # what became of an attempt, one of these, and why
+Attempted = Callable[[str, str], None]  # what became of an attempt, one of these, and why
 READ, FAILED, IMPLAUSIBLE = "read", "failed", "implausible"
 
 
@@ -36,12 +36,12 @@ class Scraper:
         self._task: asyncio.Task[None] | None = None
         self._last_ms = clock.now()
 
-    def begin(self, heard: Heard, told: Told, silent: Callable[[], None]) -> None:
+    def begin(self, heard: Heard, attempted: Attempted, silent: Callable[[], None]) -> None:
         """Start to read the page at regular intervals."""
         loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._keep(heard, told, silent))
+        self._task = loop.create_task(self._keep(heard, attempted, silent))
 
-    async def _keep(self, heard: Heard, told: Told, silent: Callable[[], None]) -> None:
+    async def _keep(self, heard: Heard, attempted: Attempted, silent: Callable[[], None]) -> None:
         clock, scale = self._clock, self._clock.scale / 1000.0
         # Pages of many services, or of one for many pickers, are not asked for in one moment.
         await asyncio.sleep(random.random() * self._every_ms * scale)
@@ -60,7 +60,7 @@ class Scraper:
                 result, why = IMPLAUSIBLE, str(error)
             except Exception as error:  # whatever it is, the next page is asked for
                 result, why = FAILED, f"{type(error).__name__}: {error}"[:200]
-            told(result, why)
+            attempted(result, why)
             now = clock.now()
             if result == READ:
                 self._last_ms = made_ms

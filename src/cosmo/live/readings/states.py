@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 def state_of(reading: Reading, site: Site, sn: int) -> Floats:
-    """[field] of `cosmo.node.state`, of a service that is this SN of the site.
+    """[field] of `cosmo.node.observation`, of a service that is this SN of the site.
 
     Nobody knows what is left of a request: each counts for the mean of those that have finished,
     or for what tasks are expected to take while none has. A slot counts as idle only while nothing

@@ -1,6 +1,6 @@
-"""SNs of a test bed that fail and come back (R38): their processes are killed, others take over.
+"""SNs of a test bed that fail and come back (R38): their processes are killed and replaced.
 
-A process that takes over knows nothing of the one before. It was started before the load, so that
+A replacement knows nothing of the process before it. It was started before the load, so that
 no start takes processor time from the measurement, and listens from the moment of the return on.
 """
 
@@ -46,7 +46,7 @@ class Outages:
 
     @property
     def starts(self) -> list[Running]:
-        """All processes that take over, in no order."""
+        """All replacement processes, in no order."""
         return [start for sn in self._sns for start in sn.starts[1:]]
 
     def begin(self, start_s: float, scale: float) -> None:
@@ -95,7 +95,7 @@ class Outages:
 def prepared(
     scenario: Scenario, episode: Episode, sns: list[Running], network: Network
 ) -> Iterator[Outages]:
-    """The outages of an episode, with all processes that take over from `sns` standing by."""
+    """The outages of an episode, with all replacements of `sns` standing by."""
     made = [_Sn([each]) for each in sns]
     events = episode.events
     for time_ms, node, what in zip(events.time_ms, events.node, events.what, strict=True):

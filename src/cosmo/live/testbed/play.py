@@ -53,7 +53,7 @@ def played(
     method(spec)  # one that nodes cannot make is refused before anything starts
     found = []
     for episode, seed in zip(episodes, seeds, strict=True):
-        reached = arrivals_at_ens(scenario, episode.tasks)
+        reached = arrivals_at_ens(scenario, episode)
         with network_of(scenario) as network:
             ens, sns = daemons_of(scenario, spec, seed, network, episode.expires)
             with (
@@ -92,7 +92,7 @@ def outcome_of(
     """What UEs and daemons say became of an episode.
 
     Nobody knows whether a rejection was right, nor what was true when decisions were made. A task
-    that is late counts as finished when its UE is told so, at its deadline.
+    that is late counts as finished when its UE learns so, at its deadline.
     """
     tasks = episode.tasks
     names = ["local", *(f"sn{sn}" for sn in range(scenario.sn.count))]

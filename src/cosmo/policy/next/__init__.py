@@ -1,1 +1,1 @@
-"""`cosmo-next` at work: ENs that estimate backlogs, SNs that weigh what an update is worth."""
+"""The trained `cosmo-next`: ENs estimate backlogs, SNs weigh the value of updates."""

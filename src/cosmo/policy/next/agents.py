@@ -22,14 +22,14 @@ from cosmo.policy.next.sn import CHANGE_SIZE, NextUpdater
 from cosmo.policy.next.trained_range import TrainedRange, range_from
 from cosmo.policy.next.values import chance_shapes, value_shapes
 from cosmo.policy.rules import multi_node, multi_node_updates
-from cosmo.policy.rules.multi_node_parameters import STORED_NAMES
+from cosmo.policy.rules.multi_node_parameters import Parameters
 
 Layers = Mapping[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
 class NextAgents:
-    """Networks of the ENs and the weights of the SNs, a row a run, and who acts where."""
+    """Networks of the ENs and weights of the SNs, one row per run, and where each of them acts."""
 
     en: Layers
     sn: Layers
@@ -41,11 +41,11 @@ class NextAgents:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a status carries."""
+        """The number of values in a status."""
         return self.settings.dimensions
 
     def of(self, runs: Sequence[int]) -> "NextAgents":
-        """These runs' agents, one for each world of a batch."""
+        """The agents of these runs, one run for each world of a batch."""
         used, place = np.unique(np.array(runs, np.int64), return_inverse=True)
 
         def chosen(layers: Layers) -> Layers:
@@ -58,7 +58,7 @@ class NextAgents:
         return LearnedNext(self)
 
     def shapes(self) -> Shapes:
-        """What its arrays must be, without the axis of runs."""
+        """The shape of each array by part and layer, without the axis of runs."""
         hidden, joint = size(self.en, "local.b"), size(self.en, "joint.b")
         chance = size(self.en, "chance1.b")
         en = value_shapes(hidden, joint) | chance_shapes(chance)
@@ -68,23 +68,25 @@ class NextAgents:
         }
         found: dict[str, dict[str, tuple[int, ...]]] = {"en": en, "sn": sn}
         if self.multi_node is not None:
-            found["crowd"] = dict.fromkeys(STORED_NAMES.values(), (len(ScaledParameters._fields),))
+            found["multi_node"] = dict.fromkeys(
+                Parameters._fields, (len(ScaledParameters._fields),)
+            )
         return found
 
     def without(self, part: str) -> "NextAgents":
-        """The same without a part of the multi-node controller, for comparison."""
+        """A copy without a part of the multi-node controller, for comparison."""
         if self.multi_node is None:
             raise InputError(f"off = {part!r}: only of a controller for all sites")
         return replace(self, multi_node=replace(self.multi_node, off=known_part(part)))
 
     def at_failure_cost(self, cost: float) -> "NextAgents":
-        """The same, with another cost of a failed task, in successful ones."""
+        """A copy with another cost of a failed task, in successful tasks."""
         several = self.multi_node and replace(self.multi_node, failure_cost=cost)
         settings = replace(self.settings, failure=cost)
         return replace(self, settings=settings, multi_node=several)
 
     def alone(self, site: Site) -> bool:
-        """Whether the networks act there: one EN with one SN, unless there is nothing else."""
+        """Whether the networks act at a site: one EN with one SN, or no multi-node controller."""
         return self.multi_node is None or len(site.en) == len(site.sn) == 1
 
     def run_rows(self, worlds: int) -> RunRows:
@@ -118,7 +120,7 @@ class LearnedNext(Method):
         return NextUpdater(site, agents.sn, agents.run_rows(site.worlds), agents.settings)
 
     def notice(self, site: Site, hidden: Hidden = NOTHING_HIDDEN) -> str:
-        """In one line, what of a site the controller was not trained for; empty if nothing."""
+        """One line that says what of a site the controller was not trained for; else empty."""
         agents = self.agents
         if agents.ranges is None:
             return ""
@@ -127,15 +129,20 @@ class LearnedNext(Method):
 
 
 def next_agents(layers: Mapping[str, Layers], training: Fields) -> NextAgents:
-    """From arrays by part and layer, and the configuration of training."""
+    """Build the agents from arrays by part and layer and from the configuration of training.
+
+    Raises:
+        ValueError: If a field or a parameter is missing or wrong.
+
+    """
     settings, several, ranges = settings_from(training), None, None
-    if training.has("crowd"):
+    if training.has("multi_node"):
         if not settings.single:
             raise ValueError(
                 "training.sn.single = false: must be true in a controller for all sites"
             )
-        several = multi_node_from(layers.get("crowd", {}))
-        trained = range_from(training.group("crowd").group("kinds"))
+        several = multi_node_from(layers.get("multi_node", {}))
+        trained = range_from(training.group("multi_node").group("kinds"))
         ranges = trained.of_pairs(training), trained
     en, sn = layers.get("en", {}), layers.get("sn", {})
     return NextAgents(en, sn, settings, several, ranges=ranges)

@@ -8,14 +8,14 @@ from cosmo.policy.next.settings import Spans
 
 Floats = NDArray[np.float64]
 
-SIZE = 5  # three horizons, the variation, the youth
+SIZE = 5  # three rates, the variation, how recently the episode began
 _MOST = 4.0  # what rates are cut off at, in shares of the capacity
 _LEAST_GAP_MS = 1e-3
 
 
 class ArrivalRates:
-    """Of every EN in a batch of worlds: rates over three horizons as shares of what the nodes can
-    serve, the squared variation of the gaps, and how young the episode is.
+    """Arrival statistics of every EN in a batch of worlds: rates over three horizons as shares of
+    the capacity, the squared variation of the gaps, and how recently the episode began.
     """
 
     def __init__(self, site: Site, spans: Spans) -> None:
@@ -33,7 +33,7 @@ class ArrivalRates:
         self._sums = np.zeros((*cells, 6))
 
     def see(self, tasks: DispatchObservation) -> Floats:
-        """Count these tasks; [row, SIZE]."""
+        """Count these tasks; returns the statistics of their ENs, [row, SIZE]."""
         place, born = (tasks.world, tasks.en), tasks.generated_ms
         gap = np.maximum(born - self._last[place], _LEAST_GAP_MS)
         self._last[place] = born

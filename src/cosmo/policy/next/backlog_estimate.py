@@ -1,14 +1,14 @@
 """An EN's estimate of the backlog at each node, from its own traffic, corrected by evidence.
 
-The EN has sent every one of its tasks, so it can work out when each slot of each node will be done
-with them. What it cannot know is the load of others at an SN. Three kinds of evidence show it:
+The EN has sent all of its own tasks, so it can compute when each slot of each node will be done
+with them. It does not know the load of other users at an SN. Three kinds of evidence show it:
 
-- a result that comes back later (or earlier) than estimated: what was ahead of that task;
-- a result that is overdue: at least that much was ahead of it;
-- a status of the SN: how much work and how many tasks it held when it was sent.
+- a result that comes back later (or earlier) than estimated: the work ahead of that task;
+- a result that is overdue: a lower bound of the work ahead of it;
+- a status of the SN: how much work and how many tasks it held when the status was sent.
 
 Each of them corrects the estimate `free` of that SN: when its slots will be free, all load
-included. Refusals and statuses show how many places others take.
+included. Refusals and statuses show how many places other users take.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Seen:
 
 
 def _append(free: Floats, place: tuple[Ints, ...], arrival: Floats, service: Floats) -> Floats:
-    """Put a task on the slot that is free first, at each place; when it will be done, in ms."""
+    """Put a task on the slot that is free first, at each place; returns its finish, in ms."""
     slot = free[place].argmin(axis=1)
     finish: Floats = np.maximum(arrival, free[(*place, slot)]) + service
     free[(*place, slot)] = finish
@@ -50,7 +50,7 @@ def _append(free: Floats, place: tuple[Ints, ...], arrival: Floats, service: Flo
 
 
 def _rows_of(tasks: DispatchObservation) -> tuple[Any, Any]:
-    """The index of each row's world and EN, to read: of a single row one that copies nothing."""
+    """Indices of each row's world and EN for reading; those of a single row copy nothing."""
     if len(tasks) == 1:
         world = int(tasks.world[0])
         return slice(world, world + 1), int(tasks.en[0])
@@ -58,7 +58,7 @@ def _rows_of(tasks: DispatchObservation) -> tuple[Any, Any]:
 
 
 class BacklogEstimate:
-    """Of every EN in a batch of worlds."""
+    """The backlog estimates of every EN in a batch of worlds."""
 
     def __init__(self, site: Site, settings: NextSettings) -> None:
         self._settings, self._site, self._encoding = settings, site, StatusEncoding(site, settings)
@@ -87,7 +87,7 @@ class BacklogEstimate:
         self._cycles = np.zeros(each)
         self._open = np.zeros(each, np.bool_)
         # When the estimate was last corrected, by how much recently, the places that others take,
-        # and when that was heard of.
+        # and when those were last observed.
         self._evidence = np.zeros((*pairs, 4))
         self._heard_ms, self._surprise = (
             self._evidence[..., _HEARD_MS],
@@ -103,7 +103,7 @@ class BacklogEstimate:
         self.shared = np.zeros(pairs, np.bool_)
 
     def observe(self, feedback: Feedback) -> None:
-        """Results that have come back, and notices of refusal."""
+        """Take in results that have come back and notices of refusal."""
         if not self._settings.evidence:
             return
         told = feedback.rows((feedback.action >= 1) & (feedback.action <= self._reach.shape[1]))
@@ -117,7 +117,7 @@ class BacklogEstimate:
         refused = told.fate[known] == REFUSED
         if refused.any():
             self._take_refusals(tuple(index[refused] for index in at))
-        # Of what was not answered by its deadline (R38) nobody knows how long it took.
+        # It is not known how long a task took that was not answered by its deadline (R38).
         self.shared[tuple(index[told.fate[known] == EXPIRED] for index in at[:3])] = True
         back = told.fate[known] == DONE
         if back.any():
@@ -129,7 +129,7 @@ class BacklogEstimate:
             self._move(entry[:3], late, arrival, arrival)
 
     def _take_refusals(self, entry: tuple[Ints, ...]) -> None:
-        """These tasks found no room when they arrived: others took what the EN's own did not."""
+        """Take in that tasks found no room: other users took the places that own tasks did not."""
         there, sn = entry[:3], self._reach[entry[1], entry[2]]
         arrival, self.shared[there] = self._arrival[entry], True
         service = self._cycles[entry] / self._site.sn.cycles_per_ms[sn]
@@ -156,7 +156,7 @@ class BacklogEstimate:
         return np.asarray(self._routes[en])
 
     def see(self, tasks: DispatchObservation) -> Seen:
-        """Take in what the observation brings, and say what is known."""
+        """Take in an observation; returns the EN's knowledge before the decision, and the tasks."""
         place, now = _rows_of(tasks), tasks.time_ms
         load = self.arrival_rates.see(tasks)
         if self._settings.evidence:
@@ -219,7 +219,7 @@ class BacklogEstimate:
         arrival = tasks.time_ms[sent] + tasks.up_backlog_ms[sent, column]
         arrival = arrival + seen.task["transfer"][sent, column]
         finish = _append(self._free, there, arrival, seen.task["service"][sent, column])
-        if not self._settings.evidence:  # nothing is heard of them: the first to be done makes way
+        if not self._settings.evidence:  # there are no answers: the first to be done is dropped
             entry = (*there, self._finish[there].argmin(axis=1))
         else:
             if self._open[there].all(axis=1).any():
@@ -230,7 +230,7 @@ class BacklogEstimate:
         self._open[entry] = True
 
     def _make_room(self) -> None:
-        """Twice as many entries: more is on its way than SNs hold, or a message has been lost."""
+        """Double the entries: more tasks are in flight than SNs hold, or a message was lost."""
         for name, blank in (
             ("_task", -1),
             ("_arrival", _LONG_AGO),
@@ -242,9 +242,9 @@ class BacklogEstimate:
             setattr(self, name, np.concatenate([old, np.full_like(old, blank)], axis=-1))
 
     def _move(self, place: tuple[Ints, ...], late: Floats, since: Floats, heard: Floats) -> None:
-        """The estimates of these SNs are late by so much, for all that arrived from `since` on."""
+        """Shift the estimates of these SNs by `late` ms, for all that arrived from `since` on."""
         late = np.where(np.abs(late) > self._exact_ms, late, 0.0)
-        # Of several rows for one SN the last speaks: what the others found is part of it.
+        # Of several rows for one SN the last is used: it includes what the others found.
         channel = np.ravel_multi_index(place, self._status_ms.shape)
         last = len(channel) - 1 - np.unique(channel[::-1], return_index=True)[1]
         place = tuple(index[last] for index in place)
@@ -276,7 +276,7 @@ class BacklogEstimate:
 
     def _take_status(self, tasks: DispatchObservation) -> None:
         place = _rows_of(tasks)
-        fresh = tasks.status_ms > self._status_ms[place]  # never where it is NaN
+        fresh = tasks.status_ms > self._status_ms[place]  # False where it is NaN
         if (
             self._settings.single
         ):  # where an SN serves no other EN, one number is less exact than the estimate

@@ -1,7 +1,7 @@
-"""Contention at the only SN of an EN: evidence that others use it, too.
+"""Contention at the only SN of an EN: evidence that other ENs use it.
 
-The EN compares the finish of its own tasks with what it expects of its own traffic alone. This
-expectation is never corrected, so that errors of real clocks and timers do not add up.
+The EN compares the finish of its own tasks with the finish expected from its own traffic alone.
+This expectation is never corrected, so that errors of real clocks and timers do not add up.
 """
 
 import numpy as np
@@ -13,32 +13,33 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _CLEAR = 0.03  # of the longest deadline: a task later than this was delayed by others
-_LONG = 20.0  # longest deadlines after which others are taken to be gone
+_LONG = 20.0  # longest deadlines without evidence after which the SN counts as unshared
 
 
 class Contention:
-    """Of the EN of every world of a batch; arrays are [world, entry] of own tasks in flight."""
+    """Evidence at the EN of every world; arrays are [world, entry] of own tasks in flight."""
 
     def __init__(self, site: Site) -> None:
         longest_ms = site.tasks.deadline_ms[1]
         self._clear_ms, self._long_ms = _CLEAR * longest_ms, _LONG * longest_ms
         self._back_ms = float(site.links.result_ms[0, 0])
         self._places = float(site.places(site.sn)[0])
-        # What an SN holds, and what is on its way there and back.
+        # As many as an SN holds, and as many in flight to it and back.
         entries = site.worlds, 2 * int(site.most_tasks(site.sn)[0])
         self._task, self._done = np.full(entries, -1, np.int64), np.full(entries, -np.inf)
         self._seen_ms = np.full(site.worlds, -np.inf)  # of the last evidence of others
 
     def sent(self, tasks: DispatchObservation, done_ms: Floats) -> None:
-        """These tasks should be done at the SN then; NaN of those that stay."""
+        """Record when tasks should be done at the SN; NaN for tasks that were not sent there."""
         for row in np.flatnonzero(~np.isnan(done_ms)).tolist():
             world = int(tasks.world[row])
-            entry = int(self._done[world].argmin())  # free, or of a task that was never heard of
+            # A free entry, or that of a task that was never answered.
+            entry = int(self._done[world].argmin())
             self._task[world, entry] = tasks.task[row]
             self._done[world, entry] = done_ms[row]
 
     def observe(self, feedback: Feedback) -> None:
-        """Results and refusals of own tasks."""
+        """Take in results and refusals of own tasks."""
         for row in np.flatnonzero(feedback.action == 1).tolist():
             world = int(feedback.world[row])
             found = np.flatnonzero(self._task[world] == feedback.task[row])
@@ -47,7 +48,7 @@ class Contention:
             due, now = float(self._done[world, found[0]]), float(feedback.time_ms[row])
             self._task[world, found[0]], self._done[world, found[0]] = -1, -np.inf
             if feedback.fate[row] == REFUSED:
-                # All places but one, or but none, may be own tasks' that were to be gone by then.
+                # Own tasks that were due by then may hold all places, or all but one.
                 own = (self._done[world] > now - 2.0 * self._back_ms - self._clear_ms).sum()
                 evidence = own < self._places - 1.0
             else:

@@ -21,8 +21,8 @@ Weigh = Callable[..., tuple[Any, Any, Any]]  # `values.weighed`, or the same com
 
 @dataclass(slots=True)
 class Considered:
-    """What the EN knew, what each route would be worth more than a rejection, and the task's own
-    fate there.
+    """What the EN knew, the advantage of each route over a rejection, and the task's own expected
+    result there.
     """
 
     seen: Seen
@@ -30,14 +30,14 @@ class Considered:
     fate: Floats  # [row, route]
 
     def actions(self, margin: float) -> Ints:
-        """Of each task the best route, or a rejection unless that is worth more."""
+        """The best route of each task, or a rejection if no route has an advantage; [row]."""
         route, worth = best_route(self.advantage, self.fate, margin)
         reject = self.advantage.shape[1]
         return np.asarray(np.where(worth > 0, route, reject), np.int64)
 
 
 class NextDispatcher(Dispatcher):
-    """ENs that take the route with the highest advantage over a rejection."""
+    """ENs that choose the route with the highest advantage over a rejection."""
 
     def __init__(
         self,
@@ -54,21 +54,21 @@ class NextDispatcher(Dispatcher):
         self._all_routes = self.estimate.all_routes
 
     def observe(self, feedback: Feedback) -> None:
-        """Results and refusals are evidence."""
+        """Take in results and refusals as evidence."""
         self.estimate.observe(feedback)
 
     def consider(self, tasks: DispatchObservation) -> Considered:
-        """Look at the tasks."""
+        """Estimate backlogs and weigh the routes of these tasks."""
         return self.weighed(tasks, self.estimate.see(tasks))
 
     def weighed(self, tasks: DispatchObservation, seen: Seen) -> Considered:
-        """What the networks make of what the EN knows."""
+        """The networks' advantages of the routes, given the EN's knowledge."""
         worlds = tasks.world
         before = {name: self._run_rows.spread(worlds, part) for name, part in seen.before.items()}
         task = {name: self._run_rows.spread(worlds, part) for name, part in seen.task.items()}
         places = self.estimate.places(tasks.en)
         if places.ndim > 1:
-            places = np.maximum(self._run_rows.spread(worlds, places), 1.0)  # of empty run_rows too
+            places = np.maximum(self._run_rows.spread(worlds, places), 1.0)  # also without a row
         advantage, fate, _ = self._weigh(self.layers, before, task, places, self.site_settings)
         advantage = self._run_rows.gathered(worlds, advantage)
         if not self._all_routes:  # nothing is sent where no task fits or where there is no SN
@@ -76,11 +76,11 @@ class NextDispatcher(Dispatcher):
         return Considered(seen, advantage, self._run_rows.gathered(worlds, fate))
 
     def commit(self, tasks: DispatchObservation, seen: Seen, actions: Ints) -> None:
-        """Write down what was decided."""
+        """Record decisions in the backlog estimate."""
         self.estimate.write(tasks, seen, actions)
 
     def decide(self, tasks: DispatchObservation) -> Ints:
-        """What is worth most."""
+        """Choose for each task the route with the highest advantage, or a rejection; [row]."""
         considered = self.consider(tasks)
         actions = considered.actions(self.settings.margin)
         self.commit(tasks, considered.seen, actions)

@@ -1,7 +1,7 @@
-"""What nodes of the multi-node controller have met that it was not trained for, in one line.
+"""Warnings of nodes with the multi-node controller about conditions outside its training.
 
-Nodes are not told how unequal loads are, how far demands are off and how long tenants stay, so they
-measure it: the same numbers that a person would look up in a scenario.
+Nodes do not know how unequal loads are, how wrong declared demands are and how long tenants stay,
+so they measure it: the same quantities that a scenario has as settings.
 """
 
 import math
@@ -13,13 +13,13 @@ from cosmo.node import Site
 from cosmo.policy.next.multi_node.scaling import DEADLINE_MS
 from cosmo.policy.next.trained_range import TrainedRange
 
-ENOUGH_LOCAL = 200  # local tasks of an EN, before their errors say anything
+ENOUGH_LOCAL = 200  # local tasks of an EN before their errors are judged
 ENOUGH_TIMES = 5.0  # busy times of an SN, likewise
-MEASURED = 1.2  # times a bound: what is measured is not exact
+MEASURED = 1.2  # factor on each bound, as measurements are not exact
 
 
 def met_by_ens(trained: TrainedRange, state: Any) -> str:
-    """Of the ENs of a dispatcher's state; empty if nothing is outside."""
+    """One line about the ENs of a dispatcher's state; empty if nothing is outside."""
     known = trained.hidden
     load = float((state.long_load / state.planned).max())
     found = []
@@ -37,7 +37,7 @@ def met_by_ens(trained: TrainedRange, state: Any) -> str:
 
 
 def met_by_sns(trained: TrainedRange, site: Site, state: Any) -> str:
-    """Of the SNs of an updater's state; empty if nothing is outside."""
+    """One line about the SNs of an updater's state; empty if nothing is outside."""
     most_ms = trained.hidden.tenants_ms * site.tasks.deadline_ms[1] / DEADLINE_MS
     closing = state.closing
     busy_ms = np.where(closing.times[..., 1] >= ENOUGH_TIMES, closing.lasts_ms[..., 1], 0.0).max()

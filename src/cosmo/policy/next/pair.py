@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 class PairDispatcher(Dispatcher):
-    """Goes by prices alone, or by the networks, EN by EN."""
+    """Decides by prices alone or by the networks, for each EN."""
 
     def __init__(self, site: Site, networks: NextDispatcher) -> None:
         self._networks = networks
@@ -26,7 +26,7 @@ class PairDispatcher(Dispatcher):
         self._contention = Contention(site)
 
     def observe(self, feedback: Feedback) -> None:
-        """Results and refusals are evidence."""
+        """Take in results and refusals as evidence."""
         self._contention.observe(feedback)
         self._networks.observe(feedback)
 

@@ -10,7 +10,7 @@ Ints = NDArray[np.int64]
 
 
 class RunRows:
-    """The worlds of a run are side by side in its row, so that its networks are called once."""
+    """Arranges all worlds of a run in one row, so that its networks are called once."""
 
     def __init__(self, runs: Sequence[int], count: int) -> None:
         self.run = np.array(runs, np.int64)

@@ -1,4 +1,4 @@
-"""Settings of a controller of `cosmo-next` that are not learned, and their values at a site."""
+"""Settings of a `cosmo-next` controller that are not learned, and their values at a site."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 from cosmo.node import IDLE, STORAGE, WAIT, WORK, Site
 from cosmo.policy.controller_fields import Fields
 
-_LEAST_SPAN = 1e-4  # in the longest deadline: an SN that looked more often would never end
+_LEAST_SPAN = 1e-4  # in longest deadlines: simulations of SNs that decide more often never end
 _SEMANTIC, _RAW = (WORK, STORAGE), (IDLE, WAIT, WORK, STORAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Lengths of time, in the longest deadline of a site, so that they fit any site."""
+    """Lengths of time, in units of the longest deadline of a site, so that they fit any site."""
 
     slots: float  # when slots will be free is seen on this scale, …
     backlog: float  # … and a link's backlog, …
     wait: float  # … the wait for a slot, …
     slack: tuple[float, float, float]  # … and, from fine to coarse, the slack that is left
     far: float  # slots that are busy for longer are all the same
-    exact: float  # deviations from the estimate below this say nothing about others
+    exact: float  # smaller deviations from the estimate are no evidence of other users
     surprise: float  # for how long surprises count
     evidence: float  # the age of evidence is seen on this scale, …
     oldest: float  # … and cut off here
@@ -31,15 +31,15 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class NextSettings:
-    """Of ENs and SNs alike; what is False by choice is for comparison."""
+    """Settings of ENs and SNs; the flags are there for comparison."""
 
-    failure: float  # κ: what a failed task costs, in successful ones
+    failure: float  # κ: cost of a failed task, in successful tasks
     margin: float  # values that differ by less cannot be told apart
-    haste: float  # what a delay of a longest deadline costs, in tasks: it decides between equals
+    delay_cost: float  # of a delay as long as the longest deadline, in tasks: it breaks ties
     least_chance: float  # routes that are less likely to be in time are never taken
     near: float  # share of its price from which on an update is nearly worth it
     own_traffic: bool  # ENs estimate backlogs from their own traffic too, not from statuses only
-    evidence: bool  # ENs learn of others from results and statuses
+    evidence: bool  # ENs detect other users from results and statuses
     semantic: bool  # a status is work and room; False: all four numbers of R12
     single: bool  # a status is one number, as that of the multi-node controller
     spans: Spans
@@ -56,15 +56,17 @@ class NextSettings:
 
 
 def settings_from(training: Fields) -> NextSettings:
-    """Those of a configuration of training; ValueError for a field that is missing or wrong."""
+    """Read the settings of a training; ValueError for a field that is missing or wrong."""
     en, sn = training.group("en"), training.group("sn")
+    if not en.has("own_traffic"):  # the settings had other names in earlier versions
+        raise ValueError(f"{en.name('own_traffic')}: is missing; train it again, with this version")
     return NextSettings(
         failure=en.number("failure"),
         margin=en.number("margin"),
-        haste=en.number("haste"),
+        delay_cost=en.number("delay_cost"),
         least_chance=en.number("least_chance", most=1.0),
         near=sn.number("near", most=1.0),
-        own_traffic=en.truth("books"),
+        own_traffic=en.truth("own_traffic"),
         evidence=en.truth("evidence"),
         semantic=sn.truth("semantic"),
         single=sn.has("single") and sn.truth("single"),
@@ -97,7 +99,7 @@ class SiteSettings:
 
     failure: float
     margin: float
-    haste_per_ms: float
+    delay_cost_per_ms: float
     least_chance: float
     slots_ms: float
     backlog_ms: float
@@ -115,7 +117,7 @@ def settings_at(settings: NextSettings, site: Site) -> SiteSettings:
     return SiteSettings(
         failure=settings.failure,
         margin=settings.margin,
-        haste_per_ms=settings.haste / unit,
+        delay_cost_per_ms=settings.delay_cost / unit,
         least_chance=settings.least_chance,
         slots_ms=spans.slots * unit,
         backlog_ms=spans.backlog * unit,

@@ -12,8 +12,8 @@ Ints = NDArray[np.int64]
 
 
 class StatusEncoding:
-    """Work in cycles and free bytes; all of R12; or one number, as of the multi-node controller,
-    which says how much work there is and whether a task fits in.
+    """A status is work in cycles and free bytes, or all numbers of R12, or one number as in the
+    multi-node controller, which encodes the backlog and whether a task fits in.
     """
 
     def __init__(self, site: Site, settings: NextSettings) -> None:
@@ -21,7 +21,7 @@ class StatusEncoding:
         self._longest_ms = site.tasks.deadline_ms[1]
 
     def encode(self, states: SnStates) -> Floats:
-        """[row, d] the numbers of a status of these states."""
+        """The numbers of a status of each of these states, [row, d]."""
         if self._single:
             return np.array(
                 [[self._number(*each)] for each in zip(states.sn, states.state, strict=True)]
@@ -33,20 +33,20 @@ class StatusEncoding:
         return float(number(own[WORK] / self._site.sn.full_rate[sn], full, 0.0, self._longest_ms))
 
     def read(self, sn: Ints, numbers: Floats) -> tuple[Floats, Floats]:
-        """Work in cycles and free bytes, […] of statuses […, d] of these SNs.
+        """Work in cycles and free bytes, […], from statuses […, d] of these SNs.
 
-        One number does not say how much room there is: about as many tasks as there is work for.
+        One number does not contain the free bytes; they are estimated from the backlog.
         """
         nodes = self._site.sn
         if not self._single:
             work, room = self._carried.index(WORK), self._carried.index(STORAGE)
             return numbers[..., work], numbers[..., room]
-        told = numbers[..., 0]
-        full = told >= self._longest_ms
-        work_ms = np.where(full, told - self._longest_ms, told)
+        backlog_ms = numbers[..., 0]
+        full = backlog_ms >= self._longest_ms
+        work_ms = np.where(full, backlog_ms - self._longest_ms, backlog_ms)
         work_cycles = work_ms * nodes.full_rate[sn]
         tasks = np.ceil(work_cycles / (0.5 * self._site.tasks.mean_cycles) - 1e-9)
-        # What runs is half done on average; what waits behind the slots is whole.
+        # Running tasks are half done on average; waiting tasks are whole.
         slots = nodes.slots[sn]
         waiting = np.maximum(tasks - slots, 0.0) / 2.0
         held = np.minimum(tasks, slots) + np.ceil(waiting)
@@ -55,7 +55,7 @@ class StatusEncoding:
         return work_cycles, np.where(full, 0.0, np.maximum(left, at_least))
 
     def busy(self, sn: Ints, numbers: Floats, held: Floats) -> Floats:
-        """[row] slots that are taken, at least 1, if so many tasks are there."""
+        """Busy slots of each SN if `held` tasks are there, at least 1; [row]."""
         slots = self._site.sn.slots[sn]
         taken = held
         if not self._single and IDLE in self._carried:

@@ -1,4 +1,4 @@
-"""The sites that a controller of `cosmo-next` was trained for, and what of a site is outside."""
+"""The range of sites that a `cosmo-next` controller was trained for."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True)
 class TrainedRange:
-    """(least, most) of each quantity, or its most; times in ms at a longest deadline of 220 ms."""
+    """Bounds (least, most) of each quantity; times in ms at a longest deadline of 220 ms."""
 
     ens: Bounds
     sns: Bounds
@@ -23,16 +23,16 @@ class TrainedRange:
     hidden: Hidden  # the worst of each
 
     def beyond(self, site: Site, hidden: Hidden) -> str:
-        """In one line, what of a site is outside; empty if nothing is."""
+        """One line that says what of a site is outside the range; empty if nothing is."""
         said = [
             f"{name} = {value:g} (trained: {low:g} to {high:g})"
-            for name, value, low, high in (*self._told(site), *self._hidden(site, hidden))
+            for name, value, low, high in (*self._known(site), *self._hidden(site, hidden))
             if not low <= value <= high
         ]
         return f"cosmo-next was not trained for such a site: {', '.join(said)}" if said else ""
 
-    def _told(self, site: Site) -> Iterator[tuple[str, float, float, float]]:
-        """(name, value, least, most) of what nodes are told."""
+    def _known(self, site: Site) -> Iterator[tuple[str, float, float, float]]:
+        """(name, value, least, most) of each quantity that nodes know."""
         asked = site.tasks.rate / 1000.0 * site.tasks.mean_cycles * len(site.en)
         load = asked / float(site.en.full_rate.sum() + site.sn.full_rate.sum())
         yield "ENs", len(site.en), *self.ens
@@ -42,7 +42,7 @@ class TrainedRange:
         yield "tasks/s an EN", site.tasks.rate, 0.5 * self.rate[0], np.inf
 
     def _hidden(self, site: Site, hidden: Hidden) -> Iterator[tuple[str, float, float, float]]:
-        """The same of what nodes are not told."""
+        """(name, value, least, most) of each quantity that nodes do not know."""
         known, scale = self.hidden, site.tasks.deadline_ms[1] / DEADLINE_MS
         yield "spread of demands", hidden.spread, 0.0, known.spread
         yield (
@@ -69,7 +69,7 @@ class TrainedRange:
 
 
 def range_from(kinds: Fields) -> TrainedRange:
-    """From the kinds of worlds that a training drew; ValueError for what is missing or wrong."""
+    """The range from a training's kinds of worlds; ValueError for a missing or wrong field."""
 
     def both(name: str) -> Bounds:
         low, high = kinds.numbers(name, 0.0, 2)

@@ -1,17 +1,18 @@
-"""What a decision is worth: its own fate, and the room that it leaves for the tasks to come.
+"""The value of a decision: the result of its own task, and the capacity left for later tasks.
 
     advantage of route r over rejection = p_r − κ·(1 − p_r) + V(after r) − V(after rejection)
 
 p_r is the probability that the task is in time on route r: known for the EN itself, learned for an
-SN. V is the value of what the decision leaves behind (an *afterstate*): what the following tasks
-will earn. V(after rejection) − V(after r) is the price of the capacity that the task takes.
+SN. V is the value of the state after the decision (an *afterstate*): what the following tasks will
+earn. V(after rejection) − V(after r) is the price of the capacity that the task takes.
 
-Between routes V differs by little, and a learned V is not that exact: of routes whose advantages
-cannot be told apart the task takes the one that is best for itself (its *fate*: what it is expected
-to earn there, and a little for haste). The gate then compares that route with a rejection.
+V differs little between routes, by less than the error of a learned V. Of routes whose advantages
+differ by less than a margin, the task takes the one that is best for itself (its *fate*: what it is
+expected to earn there, minus a small cost of delay). The gate then compares that route with a
+rejection.
 
 Everything is a pure function of arrays with leading axes [run, row], in NumPy for nodes and in JAX
-for training (`xp`). SNs share their weights and are summed up, so that any number of them will do.
+for training (`xp`). SNs share their weights and are summed up, so that their number is arbitrary.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ Arrays = Mapping[str, Array]
 
 
 def value_shapes(hidden: int, joint: int) -> dict[str, tuple[int, ...]]:
-    """Of the network V."""
+    """Shapes of the layers of the network V."""
     layers = {
         "local": (LOCAL, hidden),
         "remote": (REMOTE, hidden),
@@ -46,7 +47,7 @@ def value_shapes(hidden: int, joint: int) -> dict[str, tuple[int, ...]]:
 
 
 def chance_shapes(hidden: int) -> dict[str, tuple[int, ...]]:
-    """Of the network p."""
+    """Shapes of the layers of the network p."""
     return with_bias(
         {"chance1": (CHANCE, hidden), "chance2": (hidden, hidden), "chance": (hidden, 1)}
     )
@@ -287,7 +288,7 @@ def weighed(
     path = path_times(before, task, xp)
     logits = chance_logits(p, chance_inputs(before, task, path, evidence, places, m, xp), xp)
     delay = delays(before, task, path, xp)
-    # Whether the EN itself will be in time it knows.
+    # The EN knows whether the task would be in time at itself.
     in_time = (delay[..., 0] <= task["slack"]) & (before["local_room"] > 0)
     own = xp.where(in_time, 1.0, 0.0)[..., None]
     chance = xp.concatenate([own, sigmoid(logits, xp)], -1)
@@ -295,7 +296,7 @@ def weighed(
     gained = xp.where(
         chance > m.least_chance, earned + values[..., 1:] - rejected[..., None], NEVER
     )
-    return gained, earned - m.haste_per_ms * delay, rejected
+    return gained, earned - m.delay_cost_per_ms * delay, rejected
 
 
 def best_route(advantage: Array, fate: Array, margin: float, xp: Any = np) -> tuple[Array, Array]:

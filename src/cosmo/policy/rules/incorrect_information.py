@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cosmo.node import Dispatcher, Method, Site, Updater
 from cosmo.policy.parameters import Positive, PositiveInt
 from cosmo.policy.rules import join_below_threshold as threshold
-from cosmo.policy.rules.join_below_threshold import BIT, CHECK_MS, Bits, note_told, overdue
+from cosmo.policy.rules.join_below_threshold import BIT, CHECK_MS, Bits, note_status, overdue
 from cosmo.policy.rules.outstanding import CAUTION
 from cosmo.policy.rules.power_of_d import wait_ms
 from cosmo.policy.rules.run import RuleUpdater, SnRule
@@ -54,7 +54,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
             state.wrong_since_ms[world, sn, column] = since_ms
             tell = node.time_ms - since_ms >= state.age_ms or overdue(seen, bits, row, column)
             if tell:
-                note_told(seen, bits, row, column, in_time)
+                note_status(seen, bits, row, column, in_time)
         answers.send[row, column] = tell
     answers.interval_ms[row] = CHECK_MS
 

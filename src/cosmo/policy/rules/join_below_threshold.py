@@ -119,7 +119,7 @@ def overdue(seen: Any, state: Any, row: Any, column: Any) -> Any:
     return node.time_ms - sent_ms >= TIMEOUT_MS
 
 
-def note_told(seen: Any, state: Any, row: Any, column: Any, is_open: Any) -> None:
+def note_status(seen: Any, state: Any, row: Any, column: Any, is_open: Any) -> None:
     """A status leaves for an EN."""
     node = seen.update[row]
     state.open[node.world, node.sn, column] = is_open
@@ -140,7 +140,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
             if not tell and overdue(seen, state, row, column):
                 tell, now_open = True, wait <= state.high_ms
             if tell:
-                note_told(seen, state, row, column, now_open)
+                note_status(seen, state, row, column, now_open)
         answers.send[row, column] = tell
     answers.interval_ms[row] = CHECK_MS
 

@@ -1,19 +1,19 @@
-"""The multi-node controller of `cosmo-next` at an EN: a chance for each route, a price on capacity.
+"""The multi-node controller of `cosmo-next` at an EN: route probabilities and a price on capacity.
 
-Of each SN that it uses, an EN estimates the backlog from the latest that it knows: a status, or a
-result, which says how long the task has waited, or a notice that the SN was full. Work is done
-since then; what the EN has sent itself comes on top, each task when it arrives, plus the rivals'
-traffic, estimated as a fraction of its own. The clock alone does not empty an SN: while own tasks
-there have no answer, those of rivals have none either, and the backlog is at least theirs, up to
-what is planned to come in a short time. An SN that let a task expire, and of which nothing was
-heard since the task came, may be down until something is heard (R38). Where rivals load the SNs, an
-EN uses equals in turn: each SN then gets its tasks at regular gaps. A task that would be rejected
-may go to an SN that the EN does not use else.
+For each SN that it uses, an EN estimates the backlog. It starts from its latest information: a
+status, a result (which shows how long the task waited) or a notice that the SN was full. Since then
+the SN has done some work, the EN has sent tasks of its own, and rivals have sent traffic, which is
+estimated as a fraction of the EN's own. Time alone does not empty an SN: while the EN's own tasks
+there are unanswered, the backlog is at least the rivals' estimated work in flight, up to what is
+planned to arrive in a short time. An SN that let a task expire, and sent nothing since that task
+arrived, may be down until it sends something (R38). Where rivals load the SNs, an EN uses similar
+SNs in turn, so that each gets its tasks at regular gaps. A task that would be rejected may go to an
+SN outside the EN's subset.
 
-An EN measures how far its estimates can be trusted: where its own local tasks end earlier or later
-than the demands that it sees say, it doubts all its estimates in proportion (R35). Capacity has a
-price by the load that the EN measures, up to somewhat above the planned one: an EN with more than
-that has more than its share, which others do not use (R36).
+An EN measures the error of its estimates: if its local tasks end earlier or later than their
+declared demands say, it widens the uncertainty of all its estimates in proportion (R35). The price
+of capacity follows the measured load, up to somewhat above the planned load: an EN above that has
+more than its share, and the other ENs have less (R36).
 """
 
 from typing import Any, NamedTuple
@@ -45,16 +45,16 @@ Ints = NDArray[np.int64]
 ENTRIES = 32  # own tasks that are remembered for each SN, and for the EN, the latest of them
 ERROR_WEIGHT = 1.0 / 12.0  # of the latest local task in the error of estimates
 LONG_WEIGHT = 1.0 / 400.0  # of the same over a long time
-LONG = 50.0  # longest deadlines over which loads are measured for people
+LONG = 50.0  # longest deadlines over which loads are measured for reports
 EXACT = 1e-3  # relative errors below are those of rounding, not of demands
 LEAST_ERROR_MS = 0.1
-# Longest deadlines: rivals have no more work in flight than is planned for so long. One task of an
-# EN that sends few says little of what many rivals have.
+# In longest deadlines: rivals have at most the work in flight that is planned for this time. One
+# task of an EN that sends few tells little about the work of many rivals.
 PLANNED_FOR = 0.2
 
 
 class State(NamedTuple):
-    """Parameters, what the site means, and what ENs remember of each SN that they reach."""
+    """Parameters, constants of the site, and what ENs remember of each SN that they reach."""
 
     known: Known
     p: Parameters
@@ -74,22 +74,20 @@ class State(NamedTuple):
     load: Floats  # [world, EN] share of the capacity that arrivals ask for
     load_at: Floats
     long_load: Floats  # [world, EN] the same over a long time, and …
-    long_error: (
-        Floats  # … [world, EN] the errors below: for people alone, nothing is decided by them
-    )
+    long_error: Floats  # … [world, EN] the errors below; for reports only, not for decisions
     long_mean: Floats
     work: Floats  # [world, EN, k] the backlog, in ms of the SN's full rate, …
     work_at: Floats  # … and of when
     full_at: Floats  # when the SN was last known to be full
-    told_work: Floats  # by the last status, and …
-    told_full: Floats
-    closed_at: Floats  # … when that said that the SN is closed; -inf: it did not
-    source: Floats  # of when the latest information is
-    flow: Floats  # ms of work a ms that the EN has sent of late
+    status_work: Floats  # the backlog that the last status reported, in ms, …
+    status_full: Floats  # … 1 if it reported the SN to be full, …
+    closed_at: Floats  # … and when it reported the SN to be closed; -inf: it did not
+    source: Floats  # when the latest information was current
+    flow: Floats  # ms of work per ms that the EN has sent recently
     flow_at: Floats  # when it sent the latest task
     heard_at: Floats  # when the SN gave the latest sign of life: a status, a result, a refusal
-    silent_at: Floats  # when a task expired that came after that; -inf: none did
-    late_results: Floats  # results that were late of late
+    silent_at: Floats  # when a task expired that arrived after that; -inf: none did
+    late_results: Floats  # weighted count of recent late results
     late_results_at: Floats
     local_task: Ints  # [world, EN, entry] of own local tasks, in a ring
     local_finish: Floats  # … when each should be done, by the cycles that the EN sees
@@ -105,7 +103,7 @@ class State(NamedTuple):
 
 
 def rival_rate(state: Any, world: Any, en: Any, column: Any, now: Any) -> Any:
-    """Ms of work a ms that rivals are taken to send to an SN."""
+    """Estimated traffic of the rivals to an SN, in ms of work per ms."""
     p = state.p
     elapsed = now - state.flow_at[world, en, column]
     flow = faded(state.flow[world, en, column], elapsed, p.own_traffic_window_ms)
@@ -115,7 +113,7 @@ def rival_rate(state: Any, world: Any, en: Any, column: Any, now: Any) -> Any:
 def restart(
     state: Any, world: Any, en: Any, column: Any, work: Any, source: Any, gain: Any
 ) -> None:
-    """The estimate begins anew with what was there then; own tasks that came later follow."""
+    """Restart the estimate at a known backlog; own tasks that arrived later are added to it."""
     at = source
     first = state.next_entry[world, en, column]
     for place in range(first, first + ENTRIES):
@@ -131,13 +129,13 @@ def restart(
 
 
 def alive(state: Any, world: Any, en: Any, column: Any, now: Any) -> None:
-    """An SN has given a sign of life."""
+    """Note that an SN has sent something."""
     state.heard_at[world, en, column] = now
     state.silent_at[world, en, column] = -np.inf
 
 
 def take_status(seen: Any, state: Any, row: Any, column: Any) -> None:
-    """A status that has come since the EN last decided."""
+    """Take in a status that has arrived since the EN last decided."""
     task = seen.dispatch[row]
     world, en, source = task.world, task.en, seen.status_ms[row, column]
     if source > state.heard_at[world, en, column]:
@@ -148,13 +146,13 @@ def take_status(seen: Any, state: Any, row: Any, column: Any) -> None:
     gain = rival_rate(state, world, en, column, task.time_ms)
     restart(state, world, en, column, work, source, gain)
     state.full_at[world, en, column] = source if full else -np.inf
-    state.told_work[world, en, column] = work
-    state.told_full[world, en, column] = 1.0 if full else 0.0
+    state.status_work[world, en, column] = work
+    state.status_full[world, en, column] = 1.0 if full else 0.0
     state.closed_at[world, en, column] = source if closed else -np.inf
 
 
 def hear_local(fact: Any, state: Any) -> None:
-    """A local task has ended: how far was its estimate off?"""
+    """Measure the estimate's error when a local task has ended."""
     world, en = fact.world, fact.en
     if fact.fate != DONE:
         return
@@ -171,12 +169,12 @@ def hear_local(fact: Any, state: Any) -> None:
 
 
 def answered(state: Any, world: Any, en: Any, column: Any, own: Any) -> None:
-    """So much own work at an SN is no longer without an answer."""
+    """Count `own` ms of own work at an SN as answered."""
     state.unanswered[world, en, column] = max(state.unanswered[world, en, column] - own, 0.0)
 
 
 def hear(fact: Any, state: Any) -> None:
-    """A result or a refusal of an own task."""
+    """Take in a result or a refusal of an own task."""
     if fact.action == 0:
         hear_local(fact, state)
     if fact.action < 1 or fact.action > state.source.shape[2]:
@@ -194,9 +192,9 @@ def hear(fact: Any, state: Any) -> None:
     own = state.own_work[world, en, column, entry]
     state.task[world, en, column, entry] = -1
     answered(state, world, en, column, own)
-    if fact.fate != EXPIRED:
+    if fact.fate == DONE or fact.fate == REFUSED:  # not what is given up: nothing has come
         alive(state, world, en, column, now)
-    elif arrival > state.heard_at[world, en, column]:
+    elif fact.fate == EXPIRED and arrival > state.heard_at[world, en, column]:
         state.silent_at[world, en, column] = now
     if fact.fate == REFUSED:
         state.work[world, en, column] = max(state.work[world, en, column] - own, 0.0)
@@ -225,7 +223,7 @@ def hear(fact: Any, state: Any) -> None:
 
 
 def send(seen: Any, state: Any, row: Any, column: Any, arrival: Any, gain: Any) -> None:
-    """A task goes to an SN and arrives then."""
+    """Record a task that is sent to an SN and arrives there at `arrival`."""
     p, task = state.p, seen.dispatch[row]
     world, en, now = task.world, task.en, task.time_ms
     own = task.cycles / state.known.sn_full_rate[seen.sn[row, column]]
@@ -237,7 +235,7 @@ def send(seen: Any, state: Any, row: Any, column: Any, arrival: Any, gain: Any) 
     state.flow[world, en, column] = smoothed(flow, own, gap, window_ms)
     state.flow_at[world, en, column] = now
     entry = state.next_entry[world, en, column] % ENTRIES
-    if state.task[world, en, column, entry] >= 0:  # its answer will not be recognized
+    if state.task[world, en, column, entry] >= 0:  # its answer will not be recognised
         answered(state, world, en, column, state.own_work[world, en, column, entry])
     state.unanswered[world, en, column] += own
     state.task[world, en, column, entry] = task.task
@@ -247,7 +245,7 @@ def send(seen: Any, state: Any, row: Any, column: Any, arrival: Any, gain: Any) 
 
 
 def run_locally(state: Any, task: Any, served: Any) -> None:
-    """A task runs at the EN and should be done then."""
+    """Record a task that runs at the EN and should take `served` ms."""
     world, en = task.world, task.en
     place = state.next_local[world, en] % ENTRIES
     state.local_task[world, en, place] = task.task
@@ -257,18 +255,18 @@ def run_locally(state: Any, task: Any, served: Any) -> None:
 
 
 def relative_error(state: Any, world: Any, en: Any) -> Any:
-    """How far local estimates are off, as a share of them: 0 where demands are known exactly."""
+    """The relative error of local estimates: 0 where demands are known exactly."""
     mean, error = state.local_mean[world, en], state.local_error[world, en]
     return error / mean if error > EXACT * mean else 0.0
 
 
 def is_closed(state: Any, world: Any, en: Any, column: Any, now: Any) -> Any:
-    """Whether an SN has said that it is closed."""
+    """Whether an SN has reported that it is closed."""
     return still_closed(now - state.closed_at[world, en, column], state.longest_ms)
 
 
 def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: Any) -> Any:
-    """The chance that a task is in time at an SN, and its delay from now on."""
+    """The probability that a task is in time at an SN, and its expected delay from now, in ms."""
     p, known, task = state.p, state.known, seen.dispatch[row]
     world, en, now = task.world, task.en, task.time_ms
     sn = seen.sn[row, column]
@@ -278,8 +276,8 @@ def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: An
     work = max(work, min(theirs, PLANNED_FOR * state.longest_ms * state.planned[en]))
     full = still_full(now - state.full_at[world, en, column], p)
     if is_closed(state, world, en, column, now):
-        work = max(work, state.told_work[world, en, column])
-        full = max(full, p.closed_doubt * state.told_full[world, en, column])
+        work = max(work, state.status_work[world, en, column])
+        full = max(full, p.closed_doubt * state.status_full[world, en, column])
     wait = max(work - p.in_service_share * state.in_service_ms[sn], 0.0)
     delay = upload + wait + task.cycles / known.sn_speed[sn] + known.result_ms[en, column]
     late_age = now - state.late_results_at[world, en, column]
@@ -293,7 +291,7 @@ def expected(seen: Any, state: Any, row: Any, column: Any, upload: Any, gain: An
 
 
 def turn_of(state: Any, task: Any, column: Any, in_time: Any) -> Any:
-    """How much an SN gains, beside other SNs, as its turn is near: it has had no task for long."""
+    """The bonus of an SN over other SNs for the time since it last got a task from this EN."""
     p, world, en = state.p, task.world, task.en
     since = task.time_ms - state.flow_at[world, en, column]
     near = since / (p.saturation_ms + since)
@@ -301,8 +299,8 @@ def turn_of(state: Any, task: Any, column: Any, in_time: Any) -> Any:
 
 
 def load_beyond(state: Any, task: Any) -> Any:
-    """The load above that from which on capacity has a price, times what the task asks for beyond a
-    mean one: where all tasks look alike, there are none to do without. The arrival is counted.
+    """The load above `price_load`, times the demand of the task beyond that of a mean task. Where
+    all tasks look alike, it is 0: there are no large tasks to refuse. Counts the arrival.
     """
     p, world, en = state.p, task.world, task.en
     share = task.cycles / state.capacity[en]
@@ -318,8 +316,8 @@ def load_beyond(state: Any, task: Any) -> Any:
 
 
 def local_wait_ms(state: Any, task: Any, error: Any) -> Any:
-    """How long a task would wait at its EN. Where demands are not known, running tasks may take
-    longer than was seen, and all that wait behind them too.
+    """The expected wait of a task at its EN, in ms. Where demands are not known, running and
+    waiting tasks may take longer than declared.
     """
     if error == 0.0 or task.en_state[IDLE] > 0.0:
         return task.local_wait_ms
@@ -330,14 +328,14 @@ def local_wait_ms(state: Any, task: Any, error: Any) -> Any:
 
 
 def decide(seen: Any, state: Any, row: Any) -> Any:
-    """The route that is worth most, if it is worth anything; recorded."""
+    """Choose the route with the highest value, or a rejection if none has a positive one."""
     p, task = state.p, seen.dispatch[row]
     world, en, now = task.world, task.en, task.time_ms
     beyond = load_beyond(state, task)
     price = p.sn_price * beyond
     best, most, best_score, best_worth = -1, -np.inf, -np.inf, 0.0
     best_arrival, best_gain = 0.0, 0.0
-    replace = False  # by SNs in reserve, one that is closed
+    replace = False  # whether SNs in reserve replace one that is closed
     for column in range(reached(seen, row)):
         if state.may_use[en, column]:
             take_status(seen, state, row, column)
@@ -349,7 +347,7 @@ def decide(seen: Any, state: Any, row: Any) -> Any:
     local = task.local_room and served <= slack
     for others in range(2):
         if others == 1 and (local or best_worth >= 0.0):
-            break  # only instead of a rejection are SNs tried that the EN does not use
+            break  # SNs outside the subset are only an alternative to a rejection
         for column in range(reached(seen, row)):
             uses = state.subset[en, column] or (replace and state.may_use[en, column])
             if uses == (others == 1):
@@ -409,8 +407,8 @@ def dispatcher(site: Site, p: Parameters, remark: Remark | None = None) -> RuleD
         work=np.zeros(cells),
         work_at=np.zeros(cells),
         full_at=np.full(cells, -np.inf),
-        told_work=np.zeros(cells),
-        told_full=np.zeros(cells),
+        status_work=np.zeros(cells),
+        status_full=np.zeros(cells),
         closed_at=np.full(cells, -np.inf),
         source=np.zeros(cells),
         flow=np.zeros(cells),

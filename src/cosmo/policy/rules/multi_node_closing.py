@@ -1,8 +1,9 @@
-"""When an SN of the multi-node controller closes: its backlog is long, and such times last.
+"""When an SN of the multi-node controller closes: its backlog is long and usually stays long.
 
-An SN whose other users stay for long would have to repeat that it is busy before ENs forget it.
-Instead it says once that it is closed, and once that it is open again; until then ENs take it to be
-as it said. Where busy times are short, as between ENs that share an SN, it never closes.
+An SN with a long busy period would have to report it again and again before ENs forget it. Instead
+it reports once that it is closed and once that it is open again; between the two, ENs take its
+last report as current. Where busy periods are short, as between ENs that share an SN, it never
+closes.
 """
 
 from typing import Any, NamedTuple
@@ -13,21 +14,21 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LATEST_WEIGHT = 0.1  # at least, of the latest busy or idle time in how long they last
+LATEST_WEIGHT = 0.1  # least weight of the latest busy or idle period in their mean length
 
 
 class Closing(NamedTuple):
-    """What SNs remember of their busy (1) and other (0) times."""
+    """What SNs remember of their busy (1) and other (0) periods."""
 
     busy: Ints  # [world, SN] whether it is busy: above one limit, until below the other
     since: Floats  # [world, SN]
-    lasts_ms: Floats  # [world, SN, (other, busy)] how long such times last
-    times: Floats  # [world, SN, (other, busy)] how many there were
-    closed: Floats  # [world, SN] 1 while it says so
+    lasts_ms: Floats  # [world, SN, (other, busy)] mean length of such periods
+    times: Floats  # [world, SN, (other, busy)] number of such periods
+    closed: Floats  # [world, SN] 1 while the SN is closed
 
 
 def look(closing: Any, world: Any, sn: Any, work_ms: Any, full: Any, now: Any, p: Any) -> Any:
-    """The SN looks at its backlog and closes or opens: how long it will stay as it is, in ms."""
+    """Close or open an SN by its backlog; returns how long it is expected to stay so, in ms."""
     was = closing.busy[world, sn]
     limit_ms = p.opening_work_ms if was == 1 else p.closing_work_ms
     busy = 1 if full or work_ms > limit_ms else 0
@@ -38,14 +39,14 @@ def look(closing: Any, world: Any, sn: Any, work_ms: Any, full: Any, now: Any, p
         closing.lasts_ms[world, sn, was] += weight * (passed - closing.lasts_ms[world, sn, was])
         closing.busy[world, sn] = busy
         closing.since[world, sn] = now
-    # What has lasted longer than usual will last as long again.
+    # A period that is longer than the mean is expected to last as long again.
     stays = max(closing.lasts_ms[world, sn, busy], now - closing.since[world, sn])
     closing.closed[world, sn] = 1.0 if busy == 1 and stays > p.closing_lasts_ms else 0.0
     return stays
 
 
 def reopen(closing: Any, world: Any, sn: Any, now: Any) -> None:
-    """Nothing is known of the SN's times (R38)."""
+    """Reset the periods of an SN that has come back from a failure (R38)."""
     closing.busy[world, sn] = 0
     closing.since[world, sn] = now
     closing.closed[world, sn] = 0.0
@@ -55,7 +56,7 @@ def reopen(closing: Any, world: Any, sn: Any, now: Any) -> None:
 
 
 def all_open(nodes: tuple[int, int]) -> Closing:
-    """For [world, SN] at the start."""
+    """The state of all SNs, [world, SN], at the start."""
     return Closing(
         busy=np.zeros(nodes, np.int64),
         since=np.zeros(nodes),

@@ -1,7 +1,7 @@
 """The formulas that the ENs and SNs of the multi-node controller share.
 
-They are made of sums, products, quotients and roots, which have the same bits everywhere. `p` are
-its parameters (`cosmo.policy.rules.multi_node_parameters`).
+They use sums, products, quotients and roots only, whose bits are the same on every processor. `p`
+are its parameters (`cosmo.policy.rules.multi_node_parameters`).
 """
 
 import math

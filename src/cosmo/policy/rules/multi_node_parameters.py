@@ -1,11 +1,10 @@
 """The parameters of the multi-node controller: meaning, unit, start value and bounds of each.
 
 They are the same at every node of a site and scale with its node counts
-(`cosmo.policy.next.multi_node.scaling`); what else differs from site to site follows from what
-nodes are told at the start (`multi_node_site`).
+(`cosmo.policy.next.multi_node.scaling`). All other differences between sites follow from the public
+description of the site (`multi_node_site`).
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -19,7 +18,7 @@ class Parameters(NamedTuple):
     # Backlog that an EN expects at an SN.
     drain_rate: float  # ms of work that an SN does per ms
     rival_traffic: float  # traffic of each rival, as a share of the EN's own
-    saturation_ms: float  # elapsed time counts for no more than about this
+    saturation_ms: float  # elapsed time counts for at most about this
     own_traffic_window_ms: float  # over which the EN's own traffic is smoothed
     rivals_in_flight: float  # work of each rival at an SN, as a share of the EN's unanswered work
     in_service_share: float  # share of a mean service time that is in service, not in the queue
@@ -30,23 +29,23 @@ class Parameters(NamedTuple):
     wait_error_rivals: float  # … and per ms of work that rivals may have sent
     late_penalty: float  # weight of late results against an SN, …
     late_memory_ms: float  # … and for how long they count
-    silent_memory_ms: float  # for how long an SN may be down that let a task expire in silence
+    silent_memory_ms: float  # for how long an SN that let a task expire in silence may be down
     closed_doubt: float  # probability that an SN that closed when it was full has no room
-    unknown_local: float  # part of the error of own local estimates that is doubt about them, …
-    unknown_remote: float  # … and about SNs
-    overrun_wait: float  # least wait behind running tasks of unknown demand, in mean services
+    unknown_local: float  # weight of the error of local estimates in the uncertainty at the EN, …
+    unknown_remote: float  # … and at SNs
+    overrun_wait: float  # least wait behind running tasks of unknown demand, in mean service times
     # Value of a decision.
     failure_cost: float  # of a failed task
     delay_cost: float  # of a delay as long as the longest deadline
     tie_noise: float  # random term that separates near-equal SNs, so that ENs do not herd
-    rotation: float  # most that an SN gains, beside other SNs, where it has had no task for long
+    rotation: float  # largest bonus of an SN over other SNs for having had no task for long
     local_preference: float  # added to the score of the EN itself
     sn_price: float  # of capacity beyond a mean task's at an SN, per unit of load above
     # `price_load` …
     local_price: float  # … or at the EN itself
     price_load: float  # share of the capacity from which on capacity has a price
     load_window_ms: float  # over which arrivals are smoothed
-    load_margin: float  # times the planned load: beyond, an EN has more than others
+    load_margin: float  # times the planned load: higher loads of an EN count as this
     # Value of a status to be sent by an SN.
     status_value: float  # for a task that the status concerns
     full_boost: float  # by how much more at an SN that is always full, …
@@ -67,58 +66,6 @@ class Parameters(NamedTuple):
     recheck_soon_ms: float  # next decision if a status was nearly worth its price, …
     recheck_later_ms: float  # … else
 
-
-# The names of the layers in a controller's file (`crowd/NAME`), which never change.
-STORED_NAMES: Mapping[str, str] = {
-    "subset_size": "keep",
-    "subset_size_per_ratio": "keep_more",
-    "reserve_size": "reserve",
-    "drain_rate": "drain",
-    "rival_traffic": "rivals",
-    "saturation_ms": "settle_ms",
-    "own_traffic_window_ms": "flow_ms",
-    "rivals_in_flight": "rivals_in_flight",
-    "in_service_share": "ease",
-    "full_memory_ms": "hold_ms",
-    "wait_error_ms": "doubt_ms",
-    "wait_error_growth": "doubt_age",
-    "wait_error_rivals": "doubt_rivals",
-    "late_penalty": "blame",
-    "late_memory_ms": "blame_ms",
-    "silent_memory_ms": "silent_ms",
-    "closed_doubt": "closed_doubt",
-    "unknown_local": "unknown_local",
-    "unknown_remote": "unknown_remote",
-    "overrun_wait": "overrun_wait",
-    "failure_cost": "failure",
-    "delay_cost": "haste",
-    "tie_noise": "noise",
-    "rotation": "rotation",
-    "local_preference": "home",
-    "sn_price": "price",
-    "local_price": "price_home",
-    "price_load": "price_from",
-    "load_window_ms": "load_ms",
-    "load_margin": "load_margin",
-    "status_value": "worth",
-    "full_boost": "press",
-    "full_window_ms": "press_ms",
-    "deterioration_weight": "worse",
-    "full_change_boost": "firm",
-    "unreported_weight": "insist",
-    "confirmation_value": "confirm",
-    "useful_work_ms": "center_ms",
-    "useful_work_width_ms": "width_ms",
-    "status_lifetime_ms": "usage_ms",
-    "closing_work_ms": "closing_ms",
-    "opening_work_ms": "opening_ms",
-    "closing_lasts_ms": "closing_lasts_ms",
-    "closing_value": "closing",
-    "stagger": "stagger",
-    "ack_timeout_ms": "patience_ms",
-    "recheck_soon_ms": "look_ms",
-    "recheck_later_ms": "rest_ms",
-}
 
 START = Parameters(
     subset_size=2.6,
@@ -171,7 +118,8 @@ START = Parameters(
     recheck_later_ms=10.0,
 )
 
-# Bounds of training: SNs that decided more often than once a ms would not end, and so on.
+# Bounds of training. For example, simulations of SNs that decide more often than once per ms would
+# not end.
 LEAST = Parameters(*(1e-4,) * len(START))._replace(
     recheck_soon_ms=1.0,
     recheck_later_ms=1.0,

@@ -15,25 +15,25 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class SiteProfile:
-    """Arrays of ENs are [EN, k], of the k-th SN that an EN reaches; of SNs [SN, k] likewise.
+    """Arrays [EN, k] are of the k-th SN that an EN reaches; [SN, k] of the k-th EN of an SN.
 
-    The last SNs have no row if no EN reaches them: they never decide.
+    The last SNs have no row if no EN reaches them, as they never decide.
     """
 
     uses: Bools  # [EN, k] whether the EN uses the SN, …
     may_use: Bools  # … or would while one that it uses is closed
     rivals: Floats  # [EN, k] other ENs that use it
-    rivals_load: Floats  # [EN, k] ms of work a ms that they are planned to send it
-    capacity: Floats  # [EN] cycles a ms of the EN and its share of the SNs it uses
+    rivals_load: Floats  # [EN, k] their planned traffic to it, in ms of work per ms
+    capacity: Floats  # [EN] cycles per ms of the EN and its share of the SNs it uses
     in_service_ms: Floats  # [SN] work of a mean service on all slots but one, at its full rate
     used_by: Bools  # [SN, k] whether that EN uses it, …
     reserve_of: Bools  # … or only would while one that it uses is closed
-    tasks_per_ms: Floats  # [SN, k] tasks that the EN may send it in a ms
-    work_per_ms: Floats  # [SN, k] ms of work a ms that the EN expects others and itself to send it
+    tasks_per_ms: Floats  # [SN, k] planned tasks per ms from the EN
+    work_per_ms: Floats  # [SN, k] traffic that the EN expects there in all, in ms of work per ms
     phase: Floats  # [SN, k] from -1 to 1: statuses to ENs with more are sent a little sooner
     longest_ms: float  # deadline
     largest_bytes: float  # that a task may reserve
-    price: float  # of a status, in successful tasks
+    price: float  # cost of a status, in successful tasks
 
 
 def subset_size(site: Site, p: Parameters) -> int:
@@ -43,7 +43,7 @@ def subset_size(site: Site, p: Parameters) -> int:
 
 
 def profile_of(site: Site, p: Parameters) -> SiteProfile:
-    """Work the profile out, from what nodes are told at the start; both sides find the same."""
+    """Derive the profile from the public description of a site; ENs and SNs derive the same one."""
     links, rate = site.links, site.sn.full_rate
     uses = sn_subset(site, subset_size(site, p), mixed=True)
     most = max(subset_size(site, p), int(p.reserve_size + 0.5))

@@ -1,7 +1,8 @@
-"""The multi-node controller of `cosmo-next` at an SN: it tells an EN that uses it when that is
-worth more than it costs.
+"""The multi-node controller of `cosmo-next` at an SN: it sends a status if its value exceeds its
+cost.
 
-It compares what it has to do with what each EN must expect of it, by the EN's own formula.
+The SN compares its backlog with the one that each EN expects, which it computes by the EN's
+formula.
 """
 
 from typing import Any, NamedTuple
@@ -30,39 +31,37 @@ from cosmo.policy.rules.run import Remark, RuleUpdater, SnRule
 Floats = NDArray[np.float64]
 
 SAME_MS = 1e-6  # times of the same status differ by no more
-NEAR = 0.3  # of its price, from which on telling is nearly worth it
+NEAR = 0.3  # share of its price from which on a status is nearly worth it
 
 
 class State(NamedTuple):
-    """Parameters, what the site means, and what SNs remember of the ENs that reach them."""
+    """Parameters, constants of the site, and what SNs remember of the ENs that reach them."""
 
     p: Parameters
     longest_ms: float  # deadline
     largest_bytes: float  # that a task may reserve
-    price: float  # of a status, in successful tasks
+    price: float  # cost of a status, in successful tasks
     sn_full_rate: Floats  # [SN]
     subset: NDArray[np.bool_]  # [SN, k] the ENs that use an SN, …
     reserve_of: NDArray[np.bool_]  # … and those that only would while another is closed
-    tasks_per_ms: Floats  # [SN, k] tasks that the EN may send in a ms
-    work_per_ms: Floats  # [SN, k] ms of work a ms that the EN expects others and itself to send
-    phase: Floats  # [SN, k] from -1 to 1: who is told a little sooner than others
-    reported_work: Floats  # [world, SN, k] what the EN was told, …
-    reported_at: Floats  # … and when
-    reported_full_at: (
-        Floats  # when it was told that the SN is full; -inf: it was told that it is not
-    )
-    closed_at: Floats  # when it was told that the SN is closed; -inf: not, or open again, …
+    tasks_per_ms: Floats  # [SN, k] planned tasks per ms from the EN
+    work_per_ms: Floats  # [SN, k] traffic that the EN expects in all, in ms of work per ms
+    phase: Floats  # [SN, k] from -1 to 1: statuses to ENs with more are sent a little sooner
+    reported_work: Floats  # [world, SN, k] backlog in the last status to the EN, in ms, …
+    reported_at: Floats  # … and when that was sent
+    reported_full_at: Floats  # when the SN was reported to be full; -inf: it was reported not to be
+    closed_at: Floats  # when it was reported to be closed; -inf: not, or open again, …
     closed_full: Floats  # … and whether it was full then
     unreported: Floats  # change worth reporting that has built up
     looked_at: Floats
-    full_share: Floats  # [world, SN] of the time, of late
+    full_share: Floats  # [world, SN] share of recent time that the SN was full
     full_share_at: Floats
     closing: Closing
 
 
 def encode(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
-    """A status is the ms of work that there are, whether anything fits in, and whether the SN is
-    closed, in one number.
+    """Encode a status as one number: the backlog in ms, whether a task fits in, and whether the SN
+    is closed.
     """
     full = 1.0 if own[STORAGE] < state.largest_bytes else 0.0
     closed = state.closing.closed[world, sn]
@@ -70,7 +69,7 @@ def encode(world: Any, sn: Any, own: Any, state: Any, numbers: Any) -> None:
 
 
 def time_full(state: Any, node: Any, full: Any) -> Any:
-    """The share of time that an SN has been full of late: others may fill it."""
+    """The share of recent time that an SN was full; other users may fill it."""
     world, sn = node.world, node.sn
     passed = node.time_ms - state.full_share_at[world, sn]
     before = state.full_share[world, sn]
@@ -80,7 +79,7 @@ def time_full(state: Any, node: Any, full: Any) -> Any:
 
 
 def forget_lost(seen: Any, state: Any, row: Any, column: Any) -> None:
-    """What has not been acknowledged for long is taken back: the EN has what it had before."""
+    """Assume that a status without acknowledgement was lost, so that the EN has the one before."""
     node = seen.update[row]
     world, sn, made = node.world, node.sn, seen.acknowledged_ms[row, column]
     reported_at = state.reported_at[world, sn, column]
@@ -96,7 +95,7 @@ def forget_lost(seen: Any, state: Any, row: Any, column: Any) -> None:
 
 
 def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
-    """To which ENs to send a status, and when to decide again."""
+    """Decide to which ENs to send a status, and when to decide again."""
     p, node = state.p, seen.update[row]
     world, sn, now = node.world, node.sn, node.time_ms
     no_room = 1.0 if node.sn_state[STORAGE] < state.largest_bytes else 0.0
@@ -120,7 +119,7 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
         left = later(state.reported_work[world, sn, column], age, state.work_per_ms[sn, column], p)
         still = still_full(now - state.reported_full_at[world, sn, column], p)
         held = still_closed(now - state.closed_at[world, sn, column], state.longest_ms)
-        if held:  # and so the EN takes the SN to be as it was
+        if held:  # then the EN takes the report as current
             left = max(left, state.reported_work[world, sn, column])
             still = max(still, p.closed_doubt * state.closed_full[world, sn, column])
         fresh = change_value(of_use, usefulness(left, still, p), is_full, still, p)
@@ -149,8 +148,8 @@ def send(seen: Any, answers: Any, state: Any, row: Any) -> None:
 
 
 def forget(node: Any, state: Any) -> None:
-    """No EN was told anything, at the time of the SN's return. ENs may take it to be down, which is
-    as good as full.
+    """Forget all reports when an SN comes back. ENs may take it to be down, which has the same
+    effect as a full SN.
     """
     world, sn, now = node.world, node.sn, node.up_since_ms
     for column in range(state.reported_work.shape[2]):

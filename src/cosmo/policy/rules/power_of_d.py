@@ -131,8 +131,8 @@ class UpdateState(NamedTuple):
     subset: NDArray[np.bool_]  # [SN, k] the ENs that use an SN
     interval_ms: float  # between updates, checks, or statuses that ride
     threshold_ms: float
-    told_ms: Floats  # [world, SN, k] the wait that was told last
-    told_at: Floats
+    sent_wait_ms: Floats  # [world, SN, k] the wait in the last status, in ms
+    sent_at: Floats
     ridden_at: Floats  # [world, SN, EN] when a status last rode on a result
 
 
@@ -164,7 +164,7 @@ def send_regularly(seen: Any, answers: Any, state: Any, row: Any) -> None:
 
 def send_when_moved(seen: Any, answers: Any, state: Any, row: Any) -> None:
     """Look every `interval_ms`, and tell an EN when the wait has moved by `threshold_ms` from what
-    the EN must expect: what it was last told, less the time since.
+    the EN must expect: that of the last status, less the time since.
     """
     node = seen.update[row]
     world, sn, now = node.world, node.sn, node.time_ms
@@ -172,23 +172,23 @@ def send_when_moved(seen: Any, answers: Any, state: Any, row: Any) -> None:
     for column in range(seen.en.shape[1]):
         send = False
         if state.subset[sn, column]:
-            expect = state.told_ms[world, sn, column]
+            expect = state.sent_wait_ms[world, sn, column]
             # An SN that had no room is not expected to have some by now, unless it says so.
             if expect < state.longest_ms:
-                expect = max(expect - (now - state.told_at[world, sn, column]), 0.0)
+                expect = max(expect - (now - state.sent_at[world, sn, column]), 0.0)
             send = abs(wait - expect) > state.threshold_ms
         if send:
-            state.told_ms[world, sn, column] = wait
-            state.told_at[world, sn, column] = now
+            state.sent_wait_ms[world, sn, column] = wait
+            state.sent_at[world, sn, column] = now
         answers.send[row, column] = send
     answers.interval_ms[row] = state.interval_ms
 
 
 def forget(node: Any, state: Any) -> None:
-    """No EN was told anything."""
-    for column in range(state.told_ms.shape[2]):
-        state.told_ms[node.world, node.sn, column] = 0.0
-        state.told_at[node.world, node.sn, column] = node.up_since_ms
+    """No EN has received a status."""
+    for column in range(state.sent_wait_ms.shape[2]):
+        state.sent_wait_ms[node.world, node.sn, column] = 0.0
+        state.sent_at[node.world, node.sn, column] = node.up_since_ms
 
 
 def send_nothing(seen: Any, answers: Any, state: Any, row: Any) -> None:
@@ -198,7 +198,7 @@ def send_nothing(seen: Any, answers: Any, state: Any, row: Any) -> None:
 
 def ride(result: Any, state: Any) -> Any:
     """Whether the last status that rode to this EN is `interval_ms` old. Results go to whom the
-    tasks came from, so that only ENs that use the SN are told.
+    tasks came from, so that only ENs that use the SN receive it.
     """
     last = state.ridden_at[result.world, result.sn, result.en]
     if last >= result.up_since_ms and result.time_ms - last < state.interval_ms:
@@ -240,8 +240,8 @@ def updater(
         subset=subset,
         interval_ms=float(interval_ms),
         threshold_ms=float(threshold_ms),
-        told_ms=np.zeros(channels),
-        told_at=np.zeros(channels),
+        sent_wait_ms=np.zeros(channels),
+        sent_at=np.zeros(channels),
         ridden_at=np.full((site.worlds, len(site.sn), len(site.en)), -np.inf),
     )
     return RuleUpdater(rule, state, numbers)

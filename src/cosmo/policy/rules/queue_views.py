@@ -145,7 +145,7 @@ class Turns(NamedTuple):
     """Memory and parameters of the SNs' rule."""
 
     interval_ms: float
-    one_at_a_time: bool  # ENs take turns; else all are told
+    one_at_a_time: bool  # ENs take turns; else all receive it
     subset: NDArray[np.bool_]  # [SN, k] the ENs that use an SN
     users: Ints  # [SN] how many, at least 1
     turn: Ints  # [world, SN] whose turn it is
@@ -207,7 +207,7 @@ class _QueueViews(Method):
         return RuleDispatcher(site, EnRule(decide, choose, hear), state)
 
     def updater(self, site: Site) -> Updater:
-        """By the clock."""
+        """SNs that send their queue length at the interval, to their ENs in turn or to all."""
         subset = en_subset(site, self.keep)
         first = np.tile(np.arange(len(site.sn)), (site.worlds, 1))  # SNs begin with different ENs
         users = np.maximum(subset.sum(axis=1), 1)

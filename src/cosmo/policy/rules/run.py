@@ -55,7 +55,7 @@ class EnRule:
 
 @dataclass(frozen=True)
 class SnRule:
-    """How SNs decide."""
+    """How SNs decide. `seen` has rows of SNs, `answers` takes what is decided."""
 
     send: Callable[..., Any]  # (seen, answers, state, row): fills in `send` and `interval_ms`
     encode: Callable[..., Any] = raw  # (world, sn, own state, state, numbers): fills them in

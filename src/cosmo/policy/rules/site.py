@@ -39,8 +39,8 @@ def first_slots(slots: Ints, before: Sequence[int] = ()) -> Floats:
 
 
 def given(values: NDArray[Any]) -> NDArray[Any]:
-    """A copy that cannot be written: what a rule is told or was fitted with. All other arrays of a
-    state are memory, which a dispatcher of a larger site takes over from one of a smaller site.
+    """A copy that cannot be written: properties of the site, or fitted parameters. All other arrays
+    of a state are memory, which a dispatcher of a larger site copies from one of a smaller site.
     """
     kept = values.copy()
     kept.setflags(write=False)
@@ -75,7 +75,7 @@ def comes_first(
 
 
 def known_of(site: Site) -> Known:
-    """What every rule is told of a site."""
+    """What every rule knows of a site."""
     links = site.links
     return Known(
         en_speed=site.en.cycles_per_ms,
@@ -124,7 +124,7 @@ def upload_ms(seen: Any, known: Any, row: Any, column: Any) -> Any:
 
 
 def raw_status(seen: Any, known: Any, row: Any, column: Any, field: Any) -> Any:
-    """N, W, B or M of an SN as it was last told; of an idle SN while nothing was (R14)."""
+    """N, W, B or M of an SN by the last status; of an idle SN before the first (R14)."""
     source = seen.status_ms[row, column]
     if source == source:  # not NaN
         return seen.status[row, column, field]

@@ -136,7 +136,7 @@
     };
     fill("map-speed", speeds.map((each) => each[0]), speeds.map((each) => each[1]), "0.02");
     by("map-legend").replaceChildren(...legendMarks.map(([fate, text]) => { const item = element("span"); item.append(markIcon(fate), text); return item; }),
-      element("span", "bars: tasks in a node, slots first"), element("span", "orange line under a bar: what the EN was last told, dashed up to what is true"), element("span", "blue rings: statuses under way"));
+      element("span", "bars: tasks in a node, slots first"), element("span", "orange line under a bar: the last status at the EN, dashed up to what is true"), element("span", "blue rings: statuses under way"));
     by("map-play").addEventListener("click", () => play(!state.playing));
     by("map-back").addEventListener("click", () => { play(false); seek(state.time - 10); });
     by("map-on").addEventListener("click", () => { play(false); seek(state.time + 10); });

@@ -1,4 +1,4 @@
-"""The configuration of fitting the multi-node controller, validated."""
+"""The configuration of the training of the multi-node controller, validated."""
 
 from typing import Annotated, Literal
 
@@ -15,14 +15,14 @@ Nodes = Annotated[int, Field(strict=True, ge=1, le=1000)]
 
 
 class KindsConfig(Part):
-    """What kinds of worlds there are; of every pair of numbers, anything in between."""
+    """The kinds of training worlds; of every pair of numbers, a value in between is drawn."""
 
     named: tuple[str, ...]  # presets of scenarios at loads of their interest, …
     named_share: Share  # … and of how many worlds; all others are drawn:
     ens: tuple[Nodes, Nodes]
     sns: tuple[Nodes, Nodes]
-    load: Between  # that ENs ask for, of the capacity that others leave
-    rate: Between  # tasks a second at an EN, whatever the load
+    load: Between  # demand of the ENs, as a share of the capacity that other users leave
+    rate: Between  # bounds of the tasks per second of an EN, whatever the load
     en_speed: Between  # in speeds of the scenario's
     sn_speed: Between
     en_slots: Annotated[tuple[Count, ...], Field(min_length=1)]
@@ -33,7 +33,7 @@ class KindsConfig(Part):
     up_mbps: Between
     hops: tuple[Nodes, Nodes]
     hop_delay_ms: Between
-    background: Share  # of worlds where others use the SNs in bursts, …
+    background: Share  # of worlds where other users load the SNs in bursts, …
     quiet: Between  # … shares of an SN's capacity between the bursts, …
     burst: Between  # … and in them, …
     dwell_ms: Between  # … and how long either lasts
@@ -61,15 +61,15 @@ class KindsConfig(Part):
 class MultiNodeConfig(Part):
     """All settings of the training of the multi-node controller."""
 
-    objective: Literal["success", "utility"]  # less what updates cost, or R32; …
-    thrift: NotNegative  # … of that cost, so much counts for `success`
+    objective: Literal["success", "utility"]  # success minus the update cost, or R32
+    update_cost_weight: NotNegative  # weight of the update cost in `success`
     generations: Count  # a round of training
-    worlds: Count  # a generation: every candidate plays the same ones
-    tasks: Count  # about so many in a world: small ones are played for longer, within …
+    worlds: Count  # of a generation; all candidates play the same worlds
+    tasks: Count  # approximate number in a world: small sites are played for longer, within …
     window_ms: tuple[Window, Window]  # … these bounds; the warm-up is not measured
     warmup_ms: NotNegative
     pairs: Count  # of candidates, mirrored about the centre
-    deviation: Positive  # of candidates from the centre, in logarithms of the numbers
+    deviation: Positive  # of candidates from the centre, in logarithms of the parameters
     learning_rate: Positive  # how far the centre moves, likewise
     last: Share  # of the learning rate, at the end
     averaged: Share  # of the generations at the end, whose mean is delivered

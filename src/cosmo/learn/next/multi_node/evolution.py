@@ -43,7 +43,7 @@ def candidates(centre: Floats, steps: Floats, deviation: float) -> list[ScaledPa
 
 
 def shaped(returns: Floats) -> Floats:
-    """Ranks from -1/2 to 1/2 in place of returns, equal ones alike: outliers count no more."""
+    """Ranks from -1/2 to 1/2 in place of returns, so that outliers have no more weight."""
     order = np.unique(returns, return_inverse=True)[1].astype(np.float64)
     highest = max(order.max(), 1.0)
     found: Floats = order / highest - 0.5
@@ -51,7 +51,7 @@ def shaped(returns: Floats) -> Floats:
 
 
 def gradient(steps: Floats, returns: Floats, deviation: float) -> Floats:
-    """[number] the way up, from returns of `candidates` of the same steps."""
+    """The gradient, [parameter], from the returns of `candidates` of the same steps."""
     up, down = shaped(returns).reshape(-1, 2).T
     # One after the other, so that sums have the same bits on any machine.
     summed = ((up - down)[:, None] * steps).cumsum(axis=0)[-1]
@@ -60,10 +60,10 @@ def gradient(steps: Floats, returns: Floats, deviation: float) -> Floats:
 
 
 class Climb:
-    """The centre and how it moves: with momentum, by as much as its way up is steep on average.
+    """The centre and its optimizer: momentum, with one step size from the mean squared gradient.
 
-    Parameters that hardly matter hardly move: a step size of its own for each, as Adam's, would
-    make them walk at random.
+    Parameters with little effect hardly move; with one step size per parameter, as in Adam, they
+    would walk at random.
     """
 
     def __init__(self, centre: Floats) -> None:
@@ -72,23 +72,23 @@ class Climb:
         self.summed, self.averaged = np.zeros(size), 0
         self.taken = 0
 
-    def step(self, way_up: Floats, rate: float) -> None:
-        """One step up, about `rate` long in a number on average."""
+    def step(self, uphill: Floats, rate: float) -> None:
+        """Move one step up the gradient, on average about `rate` in each parameter."""
         self.taken += 1
         first, second = _DECAYS
-        self.mean = first * self.mean + (1.0 - first) * way_up
+        self.mean = first * self.mean + (1.0 - first) * uphill
         self.square = (
-            second * self.square + (1.0 - second) * (way_up**2).cumsum()[-1:] / way_up.size
+            second * self.square + (1.0 - second) * (uphill**2).cumsum()[-1:] / uphill.size
         )
         mean = self.mean / (1.0 - first**self.taken)
         square = self.square / (1.0 - second**self.taken)
         self.centre = self.centre + rate * mean / (np.sqrt(square) + _TINY)
 
     def count(self) -> None:
-        """The centre is one of those whose mean is delivered."""
+        """Add the centre to those whose mean is delivered."""
         self.summed, self.averaged = self.summed + self.centre, self.averaged + 1
 
     @property
     def delivered(self) -> Floats:
-        """The mean of the centres that count, or the centre while none does."""
+        """The mean of the counted centres, or the present centre if there is none."""
         return self.summed / self.averaged if self.averaged else self.centre

@@ -1,4 +1,4 @@
-"""Worlds of all kinds: topologies, speeds, links, loads, arrivals, and what others do."""
+"""Random training worlds: topologies, speeds, links, loads, arrivals, and other users."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Random = np.random.Generator
 
 
 def some_kind(scenario: Scenario, kinds: KindsConfig, random: Random) -> Scenario:
-    """A scenario drawn at random; never one EN with one SN, which learns elsewhere."""
+    """A scenario drawn at random; never one EN with one SN, for which the networks are trained."""
     if kinds.named and random.random() < kinds.named_share:
         return _named(scenario, kinds, random)
     ens, sns = _count(random, kinds.ens), _count(random, kinds.sns)
@@ -45,7 +45,7 @@ def some_kind(scenario: Scenario, kinds: KindsConfig, random: Random) -> Scenari
 
 
 def _named(scenario: Scenario, kinds: KindsConfig, random: Random) -> Scenario:
-    """A preset, for as long as the scenario, at a load that is of interest there."""
+    """A preset with the scenario's window, at one of the preset's rates of interest."""
     found = load(kinds.named[random.integers(len(kinds.named))])
     interest = found.workload.rates_of_interest
     fields: dict[str, Any] = {"workload.rate": float(random.choice(interest))}
@@ -60,7 +60,7 @@ def _between(random: Random, ends: Between) -> float:
 
 
 def _count(random: Random, ends: tuple[int, int]) -> int:
-    """Small numbers as often as large ones: uniform in the logarithm."""
+    """A count drawn uniformly in its logarithm."""
     low, high = np.log(ends[0]), np.log(ends[1] + 1.0)
     return min(int(np.exp(random.uniform(low, high))), ends[1])
 
@@ -74,7 +74,7 @@ def _nodes(
     slots: tuple[int, ...],
     unlike: bool,
 ) -> dict[str, Any]:
-    """Speeds and slots of nodes, with room by their slots."""
+    """Speeds and slots of nodes, with storage in proportion to their slots."""
     many = count if unlike else 1
     speeds = (usual.cycles_per_ms * random.uniform(*speed, many)).tolist()
     own = random.choice(slots, many).tolist()
@@ -112,7 +112,7 @@ def _surprises(random: Random, kinds: KindsConfig, fields: dict[str, Any]) -> di
 
 
 def _capacity(fields: dict[str, Any], kind: str) -> float:
-    """Cycles a ms of all nodes of a kind."""
+    """Cycles per ms of all nodes of a kind."""
     return float(np.dot(fields[f"{kind}.cycles_per_ms"], fields[f"{kind}.slots"]))
 
 
@@ -123,7 +123,7 @@ def _mean_cycles(scenario: Scenario) -> float:
 def _background(
     random: Random, kinds: KindsConfig, fields: dict[str, Any], scenario: Scenario
 ) -> tuple[dict[str, Any], float]:
-    """Load of others at each SN, and what share of the SNs' capacity it takes on average."""
+    """Load of other users at each SN, and its mean share of the SNs' capacity."""
     tasks = 1000.0 * _capacity(fields, "sn") / fields["sn.count"] / _mean_cycles(scenario)
     quiet, burst = _between(random, kinds.quiet), _between(random, kinds.burst)
     dwell = [_between(random, kinds.dwell_ms), _between(random, kinds.dwell_ms)]

@@ -54,7 +54,7 @@ class MultiNodeMethod(Method):
 def played(
     worlds: Sequence[World], tried: Sequence[ScaledParameters], seed: int
 ) -> list[list[dict[str, float]]]:
-    """[candidate][world] what each of these candidates got."""
+    """The metrics of each candidate in each world, [candidate][world]."""
     return [[_played_one(*world, each, seed) for world in worlds] for each in tried]
 
 
@@ -62,7 +62,8 @@ def _played_one(
     where: Scenario, what: Episode, scaled: ScaledParameters, seed: int
 ) -> dict[str, float]:
     method = MultiNodeMethod(scaled)
-    [outcome] = play(where, method, [what], seed, device="cpu")  # of one world a GPU is no help
+    # A GPU does not help with a single world.
+    [outcome] = play(where, method, [what], seed, device="cpu")
     found = episode_metrics(where, outcome, method.carries)
     utility = where.utility
     a_task = utility.update_weight / (utility.true_positive * utility.value)
@@ -75,7 +76,7 @@ def _played_one(
 
 
 class MultiNodeTrainer:
-    """One run: `seed`, over so many generations; so many processes play, with the same bits."""
+    """Trains one run; results have the same bits for any number of worker processes."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class MultiNodeTrainer:
         self._pool: ProcessPoolExecutor | None = None
 
     def train_generation(self, number: int) -> Curve:
-        """The next one; what its candidates got on average."""
+        """Train the next generation; returns the mean metrics of its candidates."""
         config = self._config
         random = stream(self._seed, Purpose.MULTI_NODE, TRAINING_EPISODES + number)
         worlds = [self._world(random, number, place) for place in range(config.worlds)]
@@ -122,7 +123,7 @@ class MultiNodeTrainer:
     def _all_played(
         self, worlds: list[World], tried: list[ScaledParameters]
     ) -> list[list[dict[str, float]]]:
-        """[candidate][world], the same for any number of processes."""
+        """The metrics [candidate][world], the same for any number of processes."""
         if self._workers == 1:
             return played(worlds, tried, self._seed)
         if self._pool is None:
@@ -137,15 +138,15 @@ class MultiNodeTrainer:
     def _earned(self, found: dict[str, float]) -> float:
         if self._config.objective == "utility":
             return found["net_utility_per_task"] / found["scale"]
-        return found["success_rate"] - self._config.thrift * found["paid"]
+        return found["success_rate"] - self._config.update_cost_weight * found["paid"]
 
     @property
     def scaled(self) -> ScaledParameters:
-        """The parameters as they are now."""
+        """The present parameters."""
         return scaled_at(self._climb.delivered)
 
     def saved(self) -> Arrays:
-        """All that a resumed training needs."""
+        """The state that a resumed training needs."""
         climb = self._climb
         rest = np.array([climb.taken, climb.averaged])
         rows = {"centre": climb.centre, "mean": climb.mean, "square": climb.square}

@@ -1,8 +1,8 @@
 """Fitted parameters, and their values at a site: they scale with the EN/SN ratio and node count.
 
-What is best differs between one EN that can choose from six SNs and thirty ENs that share each of
-them. So every parameter has a value for a site in the middle, and its logarithm grows linearly
-with the balance of ENs and SNs and with the size of the site.
+The best parameters differ between one EN that can choose from six SNs and thirty ENs that share
+each SN. So every parameter has a value for a middle site, and its logarithm changes linearly with
+the balance of ENs and SNs and with the size of the site.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from cosmo.policy.rules.multi_node_parameters import LEAST, MOST, Parameters
 
 # Times were fitted where the longest deadline is this; elsewhere they are in proportion.
 DEADLINE_MS = 220.0
-# A site where each of 30 ENs reaches each of 20 SNs has size 1; no site has more than the second.
+# A site where each of 30 ENs reaches each of 20 SNs has size 1; sizes are cut off at the second.
 _LARGE, _LARGEST = 600.0, 1.2
 
 

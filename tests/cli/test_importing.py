@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosmo import load
-from cosmo.control.telling import triviality
+from cosmo.cli.importing import triviality
 from cosmo.workload import Tasks
 from cosmo.workload.trace import write_trace
 
