@@ -106,8 +106,11 @@ def test_there_is_one_rate_at_least():
         simulate(SHORT, "all-local", rates=[])
 
 
-@pytest.mark.parametrize("rates", [each for each in NO_NUMBERS if each is not None] + [10**400])
+@pytest.mark.parametrize(
+    "rates", [*(each for each in NO_NUMBERS if each is not None), "220", ["fast"], 10**400]
+)
 def test_rates_are_numbers(rates):
+    """A text is not a list of its characters: "220" would be three rates."""
     with pytest.raises(InputError, match=r"^rates = .*: must be numbers of tasks/s") as raised:
         simulate(SHORT, "all-local", rates=rates)
     assert len(str(raised.value)) < 200

@@ -3,10 +3,9 @@
 import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from cosmo.control.registry import method
 from cosmo.documents import Settings, checked_settings, plain_value, short
@@ -17,7 +16,6 @@ from cosmo.seeds import SEED_LIMIT
 from cosmo.workload import Tasks
 
 _MOST = 100_000  # rates, or seeds, of one call
-_WHOLE = int, np.integer
 ScenarioLike = Scenario | str | Path  # a preset's name or a TOML file's path stand for the scenario
 MethodLike = Method | type[Method] | str  # a class is made without arguments
 
@@ -75,8 +73,7 @@ def several(values: float | Iterable[float]) -> list[float]:
     found = _listed(values)
     if not found:
         raise InputError("rates = []: must have one number at least")
-    numbers = int, float, np.integer, np.floating
-    right = all(isinstance(each, numbers) and not isinstance(each, bool) for each in found)
+    right = all(isinstance(each, Real) and not isinstance(each, bool) for each in found)
     try:
         if right and len(found) <= _MOST:
             return [float(each) for each in found]
@@ -110,7 +107,7 @@ def check_tasks(tasks: object) -> None:
 
 
 def _is_whole(value: object) -> bool:
-    return isinstance(value, _WHOLE) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def as_method(given: MethodLike) -> Method:
