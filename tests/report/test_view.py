@@ -286,9 +286,8 @@ def test_a_number_too_large_for_a_float_is_no_recording(tmp_path):
 def test_numbers_of_a_recording_have_five_digits(file):
     found = json.loads(file.read_text())["tasks"]
     columns = ("time", "bytes", "cycles", "deadline", "delays", "true", "age", "finished")
-    numbers = list(_flat([found[name] for name in columns]))
-    assert None in numbers  # the age of no status, the end of a rejected task
-    known = [number for number in numbers if number is not None]
+    numbers = _flat([found[name] for name in columns])
+    known = [number for number in numbers if number is not None]  # NaN would be no JSON
     assert known == [float(f"{number:.5g}") for number in known]
     assert len(set(known)) > 500
 
