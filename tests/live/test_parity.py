@@ -176,6 +176,11 @@ def test_the_controller_of_the_package_decides_as_in_the_simulator(name, more):
     assert compared.live[0] > 0  # it tells
 
 
+@pytest.mark.parametrize("name", ["paper", "shared-sn", "campus"])
+def test_so_it_does_for_net_utility(name):
+    _check(load(name, [*SHORT, "workload.rate=260"]), "cosmo-next:objective=utility")
+
+
 def test_equal_instants_keep_their_order():
     """With steady arrivals and round numbers, many events fall on the same instant (R5)."""
     round_numbers = [

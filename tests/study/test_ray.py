@@ -77,6 +77,27 @@ def test_ray_and_local_give_the_same_numbers_even_when_a_node_is_killed(cluster,
     assert [event.unit.number for event in events if isinstance(event, Finished)] == [2]
 
 
+def test_a_plan_that_tunes_on_tracks_gives_the_same_numbers_on_ray(cluster, tmp_path):
+    from cosmo.study.ray_cluster import RayExecutor
+
+    tracks = [
+        {"name": "few", "scenario": "paper", "rate": 220.0},
+        {"name": "others", "scenario": "shared-sn", "rate": 120.0},
+    ]
+    tune = {"settings": 2, "seeds": [5], "curve": 2}
+    plan = small_plan(("periodic", "back-off"), tracks=tracks, tune=tune, episodes=1)
+    for name, executor in (("local", LocalExecutor(1)), ("ray", RayExecutor())):
+        progress = conduct(plan, tmp_path / name, executor)
+        assert not progress.failed
+    one, other = load_study(tmp_path / "local"), load_study(tmp_path / "ray")
+    assert_frame_equal(one.metrics, other.metrics, check_exact=True)
+    assert_frame_equal(one.tuned, other.tuned, check_exact=True)
+    tuned = one.tuned.select("scenario", "method").unique().rows()
+    assert sorted(tuned) == [
+        (scenario, name) for scenario in ("paper", "shared-sn") for name in ("back-off", "periodic")
+    ]
+
+
 def test_an_address_where_nobody_is_is_refused_in_one_line(tmp_path):
     from cosmo.study.ray_cluster import RayExecutor
 

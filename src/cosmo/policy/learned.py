@@ -78,7 +78,7 @@ class Agents:
         """Has no parts to leave out."""
         raise InputError(f"off = {part!r}: has no such part")
 
-    def at_failure_cost(self, cost: float) -> "Agents":
+    def for_utility(self, failure_cost: float) -> "Agents":
         """Utility is what it has learned from."""
         raise InputError("objective: only of a controller that can choose")
 

@@ -43,8 +43,10 @@ class Agents(Protocol):
         """The same without a part, for comparison; InputError if there is none such."""
         ...
 
-    def at_failure_cost(self, cost: float) -> "Agents":
-        """The same, with another cost of a failed task; InputError if it has none."""
+    def for_utility(self, failure_cost: float) -> "Agents":
+        """The same for net utility, with another cost of a failed task; InputError if it has no
+        choice.
+        """
         ...
 
     def shapes(self) -> Shapes:

@@ -81,7 +81,7 @@ class _WithShipped(Trained):
         if off:
             agents = agents.without(off)
         if objective == "utility":
-            agents = agents.at_failure_cost(UTILITY_FAILURE)
+            agents = agents.for_utility(UTILITY_FAILURE)
         self.controller = replace(self.controller, agents=agents)
 
 

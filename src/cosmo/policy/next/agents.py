@@ -38,6 +38,8 @@ class NextAgents:
     runs: tuple[int, ...] | None = None  # of each world; None: run k acts in world k
     # Where one EN has one SN, and elsewhere, of a controller for all sites.
     ranges: tuple[TrainedRange, TrainedRange] | None = None
+    # Where one EN has one SN: whether large tasks are rejected at a high load, for success.
+    prices: bool = True
 
     @property
     def dimensions(self) -> int:
@@ -79,11 +81,11 @@ class NextAgents:
             raise InputError(f"off = {part!r}: only of a controller for all sites")
         return replace(self, multi_node=replace(self.multi_node, off=known_part(part)))
 
-    def at_failure_cost(self, cost: float) -> "NextAgents":
-        """A copy with another cost of a failed task, in successful tasks."""
-        several = self.multi_node and replace(self.multi_node, failure_cost=cost)
-        settings = replace(self.settings, failure=cost)
-        return replace(self, settings=settings, multi_node=several)
+    def for_utility(self, failure_cost: float) -> "NextAgents":
+        """A copy for net utility, with another cost of a failed task, in successful tasks."""
+        several = self.multi_node and replace(self.multi_node, failure_cost=failure_cost)
+        settings = replace(self.settings, failure=failure_cost)
+        return replace(self, settings=settings, multi_node=several, prices=False)
 
     def alone(self, site: Site) -> bool:
         """Whether the networks act at a site: one EN with one SN, or no multi-node controller."""
@@ -109,7 +111,9 @@ class LearnedNext(Method):
             remark = agents.ranges and partial(met_by_ens, agents.ranges[1])
             return multi_node.dispatcher(site, agents.multi_node.parameters(site), remark)
         networks = NextDispatcher(site, agents.en, agents.run_rows(site.worlds), agents.settings)
-        return networks if agents.multi_node is None else PairDispatcher(site, networks)
+        if agents.multi_node is None:
+            return networks
+        return PairDispatcher(site, networks, agents.prices)
 
     def updater(self, site: Site) -> Updater:
         """Return the SN side of the controller that acts at `site`, without memory."""

@@ -132,11 +132,22 @@ def choose(seen: Any, state: Any, row: Any) -> Any:
     return faster_route(seen, state, row)
 
 
+def note(seen: Any, state: Any, row: Any, action: Any) -> Any:
+    """What was decided, whoever did; returns what `record` returns."""
+    return record(seen, state.known, state.backlog, row, action)
+
+
 def decide(seen: Any, state: Any, row: Any) -> Any:
     """Return what `choose` returns, and record the decision in the backlog estimate."""
     action = choose(seen, state, row)
-    record(seen, state.known, state.backlog, row, action)
+    note(seen, state, row, action)
     return action
+
+
+def dispatcher(site: Site) -> RuleDispatcher:
+    """The rule at the ENs of a site."""
+    state = State(known_of(site), no_backlog(site), tie_draws(site))
+    return RuleDispatcher(site, EnRule(decide, choose, note=note), state)
 
 
 class SelfTracking(Method):
@@ -147,5 +158,4 @@ class SelfTracking(Method):
 
     def dispatcher(self, site: Site) -> Dispatcher:
         """A backlog estimate for each world."""
-        state = State(known_of(site), no_backlog(site), tie_draws(site))
-        return RuleDispatcher(site, EnRule(decide, choose), state)
+        return dispatcher(site)
