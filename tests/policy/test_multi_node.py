@@ -369,7 +369,7 @@ def test_an_en_prefers_itself_by_so_much():
         assert rule.decide(tasks(CAMPUS, carries=1, **near)).tolist() == action
 
 
-def test_haste_is_in_longest_deadlines_at_home_as_elsewhere():
+def test_delay_cost_is_in_longest_deadlines_at_the_en_as_elsewhere():
     near = {"local_wait_ms": 0.0, "status_ms": np.nan, "cycles": 540_000.0, "deadline_ms": 200.0}
     asked = tasks(CAMPUS, carries=1, **near)
     kept = P._replace(tie_noise=0.0, delay_cost=2.0, subset_size=4.0, sn_price=0.0, local_price=0.0)

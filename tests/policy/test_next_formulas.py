@@ -15,7 +15,7 @@ from cosmo.policy.next.status_encoding import StatusEncoding
 from observations import site, tasks
 
 M = SiteSettings(
-    failure=2.0, margin=0.1, haste_per_ms=0.01, least_chance=0.2, slots_ms=10.0, backlog_ms=4.0,
+    failure=2.0, margin=0.1, delay_cost_per_ms=0.01, least_chance=0.2, slots_ms=10.0, backlog_ms=4.0,
     wait_ms=20.0, slack_ms=(5.0, 50.0, 100.0), far_ms=40.0, evidence_ms=8.0, oldest_ms=24.0,
 )  # fmt: skip
 
@@ -131,7 +131,7 @@ def test_spans_are_shares_of_the_longest_deadline():
     given |= {"failure": 2.0, "margin": 0.1, "delay_cost": 5.0, "least_chance": 0.3, "spans": spans}
     here = site(load("paper", ["workload.deadline.clip_ms=[60, 200]"]))
     assert settings_at(NextSettings(**given), here) == SiteSettings(
-        failure=2.0, margin=0.1, haste_per_ms=0.025, least_chance=0.3, slots_ms=100.0,
+        failure=2.0, margin=0.1, delay_cost_per_ms=0.025, least_chance=0.3, slots_ms=100.0,
         backlog_ms=50.0, wait_ms=400.0, slack_ms=(20.0, 200.0, 600.0), far_ms=800.0,
         evidence_ms=150.0, oldest_ms=300.0,
     )  # fmt: skip

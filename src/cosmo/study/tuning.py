@@ -181,7 +181,8 @@ def tune(
             return tuned(search)
     with ExitStack() as stack:
         stack.enter_context(environment(place))
-        folder = Path(out or stack.enter_context(temporary_folder()))
+        # The temporary folder itself is locked, as that of a run is.
+        folder = Path(out) if out else stack.enter_context(temporary_folder()) / "tuning"
         return tuned_in(folder, search, LocalExecutor(workers))
 
 
