@@ -105,7 +105,8 @@ def test_the_encoder_s_first_step_goes_down_the_loss_of_its_predictions():
 
 
 M = SiteSettings(
-    failure=2.0, margin=0.1, delay_cost_per_ms=0.01, least_chance=0.2, slots_ms=10.0, backlog_ms=4.0,
+    failure=2.0, margin=0.1, delay_cost_per_ms=0.01, least_chance=0.2, slots_ms=10.0,
+    backlog_ms=4.0,
     wait_ms=20.0, slack_ms=(5.0, 50.0, 100.0), far_ms=40.0, evidence_ms=8.0, oldest_ms=24.0,
 )  # fmt: skip
 

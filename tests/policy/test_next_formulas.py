@@ -15,7 +15,8 @@ from cosmo.policy.next.status_encoding import StatusEncoding
 from observations import site, tasks
 
 M = SiteSettings(
-    failure=2.0, margin=0.1, delay_cost_per_ms=0.01, least_chance=0.2, slots_ms=10.0, backlog_ms=4.0,
+    failure=2.0, margin=0.1, delay_cost_per_ms=0.01, least_chance=0.2, slots_ms=10.0,
+    backlog_ms=4.0,
     wait_ms=20.0, slack_ms=(5.0, 50.0, 100.0), far_ms=40.0, evidence_ms=8.0, oldest_ms=24.0,
 )  # fmt: skip
 
