@@ -172,8 +172,8 @@ _PARTS = {
     "rotation": "using SNs that look alike in turn",
     "uncertainty": "uncertainty that grows with age and rivals",
     "closing": "statuses with which SNs close and open, and the reserve",
-    "silence": "taking a silent SN to be down (none fails here)",
-    "unknown": "wider uncertainty where demands are not as declared (all are known here)",
+    "silence": "taking a silent SN to be down",
+    "unknown": "wider uncertainty where demands are not as declared",
     "late_results": "counting late results against an SN",
     "stagger": "weighting the benefit of a status differently for each EN",
     "tie_noise": "a random term that separates near-equal SNs",
@@ -183,28 +183,32 @@ _PARTS = {
 }
 
 
-def parts_worth(universal: Study, left_out: Study) -> str:
-    """Success of the whole minus that without each part, paired over runs, with half-widths."""
-    whole = universal.metrics.filter(polars.col("sweep").is_null(), method=OWN)
+def parts_worth(played: Study) -> str:
+    """Success of the whole minus that without each part, paired over runs, with half-widths, and on
+    how many sites it gains or loses more than that.
+    """
+    whole, left_out = _whole_and_parts(played)
     scenarios = whole["scenario"].unique(maintain_order=True).to_list()
     rows = []
     for part, what in _PARTS.items():
-        cells = []
+        cells, gains, losses = [], 0, 0
         for scenario in scenarios:
-            without = left_out.metrics.filter(scenario=scenario, method=f"{OWN}:off={part}")
+            without = left_out.filter(method=f"{OWN}:off={part}")
             both = (each.sort("seed", "episode") for each in (whole, without))
             mine, its = (each.filter(scenario=scenario)["success_rate"] for each in both)
             found = interval((mine - its).to_list())
+            gains += found.mean > found.ci95
+            losses += -found.mean > found.ci95
             cells.append(f"{round(found.mean, 4) + 0.0:+.4f} ± {found.ci95:.4f}")
-        rows.append((f"`{part}`", what, *cells))
-    return markdown(("part", "what is switched off", *(f"`{s}`" for s in scenarios)), rows)
+        rows.append((f"`{part}`", what, f"{gains}", f"{losses}", *cells))
+    header = ("part", "what is switched off", "sites where it gains", "where it loses")
+    return markdown((*header, *(f"`{s}`" for s in scenarios)), rows)
 
 
-def parts(universal: Study, left_out: Study) -> str:
+def parts(played: Study) -> str:
     """Success and update cost of the whole and without each part, where many nodes meet."""
-    whole = universal.metrics.filter(polars.col("sweep").is_null())
-    both = polars.concat([whole, left_out.metrics], how="diagonal_relaxed")
-    scenarios = whole["scenario"].unique(maintain_order=True).to_list()
+    both = polars.concat(_whole_and_parts(played), how="diagonal_relaxed")
+    scenarios = both["scenario"].unique(maintain_order=True).to_list()
     rows = []
     for name in both["method"].unique(maintain_order=True):
         cells = []
@@ -215,6 +219,11 @@ def parts(universal: Study, left_out: Study) -> str:
         rows.append((f"`{name}`", *cells))
     header = ("success at units/s", *(f"`{scenario}`" for scenario in scenarios))
     return markdown(header, rows)
+
+
+def _whole_and_parts(played: Study) -> tuple[polars.DataFrame, polars.DataFrame]:
+    whole = polars.col("sweep").is_null()
+    return played.metrics.filter(whole), played.metrics.filter(~whole)
 
 
 def card(universal: Study, pair: Study) -> dict[str, str]:

@@ -173,9 +173,9 @@ def pages(simulated: bool = True) -> Pages:
     many_rivals, universal, pair = own
     if many_rivals is not None:
         found["many.md"] = many_page.page(many_rivals, universal, pair, past)
-        if universal is not None and (left_out := studies["universal-parts"]) is not None:
-            found["many.md"]["parts"] = many_page.parts(universal, left_out)
-            found["many.md"]["parts-worth"] = many_page.parts_worth(universal, left_out)
+        if (played := studies["universal-parts"]) is not None:
+            found["many.md"]["parts"] = many_page.parts(played)
+            found["many.md"]["parts-worth"] = many_page.parts_worth(played)
         for part, name in (("held-out", "held-out"), ("city", "universal-city")):
             if (more := studies[name]) is not None:
                 found["many.md"][part] = many_page.standings(more.metrics)

@@ -763,7 +763,7 @@ def _pair_after(late_ms, fate=DONE):
     rule = method("cosmo-next").dispatcher(site(load("paper")))
     task = tasks(load("paper"), carries=1, status_ms=np.nan, local_room=False)
     assert rule.decide(task).tolist() == [1]
-    due = float(rule._prices.state.backlog.finish.max() + site(load("paper")).links.result_ms[0, 0])
+    due = float(rule._rule.state.backlog.finish.max() + site(load("paper")).links.result_ms[0, 0])
     rule.observe(_back(0, int(task.task[0]), due + late_ms, fate))
     return rule, due
 
