@@ -153,11 +153,11 @@ def test_rejections_do_not_wait_for_what_is_under_way():
     async def scene():
         few = {"limits.calls": 4}
         async with pair(en=few, method="all-local") as (here, _, client):
-            holders = [
-                asyncio.create_task(client.submit(b"x", deadline_ms=60_000.0, cycles=LONG))
-                for _ in range(4)
-            ]
-            await until(lambda: here.node.in_flight == 4, "all places are taken")
+            holders = []
+            for taken in range(1, 5):  # one after the other: no caller may bring all inputs at once
+                sent = client.submit(b"x", deadline_ms=60_000.0, cycles=LONG)
+                holders.append(asyncio.create_task(sent))
+                await until(lambda taken=taken: here.node.in_flight == taken, "a place is taken")
             for _ in range(40):
                 with pytest.raises(grpc.aio.AioRpcError) as error:
                     await client.submit(bytes(20_000), **SLOW)
