@@ -24,6 +24,7 @@ from cosmo.policy.next import values
 from cosmo.policy.next.settings import SiteSettings, settings_from
 from cosmo.policy.next.sn import CHANGE_SIZE
 from cosmo.workload import episode
+from cosmo.world.records import FP, TP
 
 
 def _nothing(runs=1):
@@ -46,14 +47,14 @@ def test_the_loss_of_values_and_chances(logit):
         "remote": np.zeros((1, 2, 1, values.REMOTE), np.float32),
         "load": np.zeros((1, 2, 5), np.float32),
         "chance": np.zeros((1, 2, 1, values.CHANCE), np.float32),
-        "target": np.array([[1.5, -1.5]], np.float32),
+        "target": np.array([[1.5, -2.5]], np.float32),  # errors of 1 and 3
         "feasible": np.array([[[1.0], [0.0]]], np.float32),
     }
     likely = 1.0 / (1.0 + math.exp(-logit))
     entropy = -0.5 * (math.log(likely) + math.log(1.0 - likely))
-    assert float(fit.loss(p, batch)) == pytest.approx(0.5 * (1.0 + 4.0) / 2 + entropy, rel=1e-5)
+    assert float(fit.loss(p, batch)) == pytest.approx(0.5 * (1.0 + 9.0) / 2 + entropy, rel=1e-5)
     sure = batch | {"feasible": np.ones((1, 2, 1), np.float32)}
-    expected = 0.5 * (1.0 + 4.0) / 2 - math.log(likely)
+    expected = 0.5 * (1.0 + 9.0) / 2 - math.log(likely)
     assert float(fit.loss(p, sure)) == pytest.approx(expected, rel=1e-5)
 
 
@@ -71,6 +72,10 @@ def test_what_has_passed_of_a_deadline_and_what_is_left_are_the_deadline():
     deadline = np.array([worlds[world].tasks.deadline_ms[task] for world, task in places])
     born = np.array([worlds[world].tasks.time_ms[task] for world, task in places])
     assert len(deadline) > 50
+    fates = [played.outcomes[world].outcome[task] for world, task in places]
+    assert rows["succeeded"].tolist() == [fate == TP for fate in fates]
+    assert rows["failed"].tolist() == [fate == FP for fate in fates]
+    assert {TP} < set(fates)  # some are neither
     np.testing.assert_allclose(rows["elapsed"], rows["time"] - born)
     assert (rows["elapsed"] > 0).all()  # the access channel takes its time
     np.testing.assert_allclose(rows["task/slack"] + rows["elapsed"], deadline, rtol=1e-5)

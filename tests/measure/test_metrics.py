@@ -260,6 +260,8 @@ def test_task_table_names_actions_and_outcomes():
     assert two["action"].to_list()[2] == "offload:1"
     assert two["action"].to_list()[5] == "offload:2"
     assert two["episode"].to_list() == [0] * 8 + [1] * 8
+    pair = task_table([_outcome(scenario, ROWS)], load("campus", ["en.count=2"]))
+    assert pair.columns == [*columns, "en"]
     far = load("campus", ["backhaul.reach=[[1], [0], [0]]"])  # its only SN is the second
     assert task_table([_outcome(scenario, ROWS)], far)["action"].to_list() == [
         "local", "local", "offload:2", "offload:2", "local", "reject", "reject", "none",

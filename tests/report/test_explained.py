@@ -249,5 +249,7 @@ def test_the_load_of_a_trace_is_told_in_percent_and_rates_are_rounded_once(tmp_p
     [site] = _data(compared)["sites"]
     # 125 tasks of 720000 cycles a second on 144000 cycles/ms.
     assert site["workload"][0].endswith("that is 62 % of what all nodes together can do.")
+    demand = "of 35 kB and 0.72 million processor cycles, with deadlines of 120 ms;"
+    assert demand in site["workload"][0]
     assert rate_text(156.25) == "156.3"
     assert rate_text(117.612) == "117.6"
